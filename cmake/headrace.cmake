@@ -1,0 +1,52 @@
+# headrace_library(name SOURCES ... LINK ...): one static library per src/ folder.
+# headrace_test(name SOURCES ... LINK ... LABELS ...): one GoogleTest program.
+
+add_library(headrace_flags INTERFACE)
+target_compile_features(headrace_flags INTERFACE cxx_std_20)
+target_include_directories(headrace_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+# Contraction would make one path round differently from another: see docs/architecture.md.
+target_compile_options(headrace_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -ffp-contract=off
+  $<$<BOOL:${HEADRACE_WERROR}>:-Werror>)
+if(HEADRACE_SANITIZE)
+  target_compile_options(headrace_flags INTERFACE -fsanitize=${HEADRACE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(headrace_flags INTERFACE -fsanitize=${HEADRACE_SANITIZE})
+endif()
+
+function(headrace_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(headrace_${name} STATIC ${ARG_SOURCES})
+  add_library(headrace::${name} ALIAS headrace_${name})
+  target_link_libraries(headrace_${name} PUBLIC headrace_flags ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
+endfunction()
+
+function(headrace_test name)
+  if(NOT HEADRACE_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main GTest::gmock)
+  target_compile_definitions(${name} PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+  endif()
+endfunction()
+
+# headrace_fuzz(name SOURCES ... LINK ...): one libFuzzer program, in the `fuzz` preset (clang) only.
+function(headrace_fuzz name)
+  if(NOT HEADRACE_BUILD_FUZZERS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(fuzz_${name} ${ARG_SOURCES})
+  target_link_libraries(fuzz_${name} PRIVATE ${ARG_LINK})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+endfunction()

@@ -1,0 +1,48 @@
+// The engine's door: submit a request, read its events, cancel it. Part of the public C++ API.
+// Nothing else of the engine is used by server, command line or Python.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "headrace/model.h"
+#include "headrace/request.h"
+#include "headrace/result.h"
+
+namespace headrace {
+
+/// The events of one request, in order; the last is a FinishEvent or an ErrorEvent. Thread-safe.
+/// Dropping a Stream before its end cancels the request.
+class Stream {
+ public:
+  class Impl;
+  explicit Stream(std::shared_ptr<Impl> impl);
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+  ~Stream();
+
+  /// Waits for the next event; nothing once the last one was read.
+  std::optional<Event> next();
+  /// Asks the engine to stop at the end of its current step. A FinishEvent (cancelled) follows.
+  void cancel();
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+/// One model, many requests. Owns the thread that runs the steps.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  /// Queues a request. Errors: a bad parameter, an empty prompt, a prompt (plus max_tokens) past
+  /// the context (context_length_exceeded, with both numbers).
+  virtual Result<Stream> submit(Request request) = 0;
+
+  /// Tokens that one sequence may hold, prompt and completion together.
+  virtual int64_t max_context() const = 0;
+  virtual const ModelInfo& model() const = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,24 @@
+// What is known of a loaded model. Part of the public C++ API.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/params.h"
+
+namespace headrace {
+
+struct ModelInfo {
+  std::string name;
+  std::string architecture;    ///< "llama", "gemma3"
+  int64_t context_length = 0;  ///< tokens the model was made for
+  int64_t vocab_size = 0;
+  int64_t num_layers = 0;
+  int64_t embedding_length = 0;
+  int64_t num_parameters = 0;
+  uint64_t weight_bytes = 0;        ///< packed weights in memory
+  std::vector<TokenId> end_tokens;  ///< ids that end a generation
+};
+
+}  // namespace headrace

@@ -1,0 +1,63 @@
+// The composition root: from what a user calls a model to everything that runs it. Must not know
+// JSON or sockets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "checkpoint/checkpoint.h"
+#include "engine/session.h"
+#include "headrace/engine.h"
+#include "headrace/result.h"
+#include "model/model.h"
+#include "text/chat_template/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace headrace {
+
+struct OpenOptions {
+  std::string isa;      ///< empty: HEADRACE_ISA, else the best of the machine
+  int num_threads = 0;  ///< 0: usable_processors()
+  std::string kv_type;  ///< empty: f16; the reference path: f32
+  int64_t context = 0;  ///< 0: min(the model's, what fits)
+  int64_t block_tokens = 16;
+  int64_t chunk_tokens = 256;
+  std::string pre_tokenizer;  ///< overrides the file's
+  std::string chat_template;  ///< source text; overrides the file's
+};
+
+/// A model ready to run. Members are in order of construction; each may use those before it.
+struct OpenedModel {
+  std::string path;
+  std::unique_ptr<Checkpoint> checkpoint;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::optional<ChatTemplate> chat_template;  ///< none: a base model
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Model> model;
+  KvType kv_type = KvType::f16;
+  int64_t context = 0;  ///< tokens a sequence may hold
+  std::vector<std::string> warnings;
+  OpenOptions options;
+
+  std::unique_ptr<Session> session() const;
+  /// Starts the engine's thread; `session()`s must not run beside it (one caller of the backend).
+  Result<std::unique_ptr<Engine>> start_engine();
+};
+
+/// Resolves `reference` to a file: an existing path, a name in the store or the catalogue; empty is
+/// the default model. Does not fetch. Errors: not_found with the way out (`headrace pull NAME`).
+Result<std::string> resolve_model(const std::string& reference);
+
+/// Opens a file for its tokenizer only (vocabulary-only files too, and Hugging Face directories).
+Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
+                                                        const std::string& pre_tokenizer);
+
+Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
+                                                const OpenOptions& options);
+
+}  // namespace headrace

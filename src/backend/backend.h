@@ -1,0 +1,137 @@
+// The operations that models are written with. A backend owns packed weights, activations and KV
+// storage, and runs the operations eagerly. Must not know models, files or requests.
+//
+// Shapes: activations are [rows, features] f32; a row is one token of the step. Every operation
+// computes a row from that row alone (attention: from its own sequence), so that results do not
+// depend on company; see docs/architecture.md, "Batch invariance".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "backend/kv_view.h"
+#include "headrace/result.h"
+#include "headrace/token.h"
+#include "quant/format.h"
+#include "tensor/tensor.h"
+
+namespace headrace {
+
+/// A weight matrix as the checkpoint holds it, to be packed. Output row i is made from source row
+/// `row_order[i]` (empty: i). `data` is only read during Backend::pack.
+struct WeightView {
+  Format format = Format::f32;
+  int64_t rows = 0;  ///< output features
+  int64_t cols = 0;  ///< input features
+  std::span<const std::byte> data;
+  std::span<const int32_t> row_order;
+  std::string name;  ///< for errors
+};
+
+/// A weight matrix [rows, cols] in a backend's own packing.
+class Matrix {
+ public:
+  virtual ~Matrix() = default;
+  virtual int64_t rows() const = 0;
+  virtual int64_t cols() const = 0;
+  virtual Format format() const = 0;
+  virtual size_t bytes() const = 0;  ///< memory it occupies
+};
+
+/// One product of a group that shares its input: out = x W^T (+ bias).
+struct LinearTask {
+  const Matrix* weight = nullptr;
+  Tensor bias;  ///< [1, rows of weight], or data == nullptr
+  Tensor out;   ///< [rows of x, rows of weight]
+};
+
+enum class Activation : uint8_t { silu, gelu_tanh };
+
+/// How rotary angles pair the features of a head: (i, i + dim/2) or (2i, 2i + 1).
+enum class RopePairing : uint8_t { neox, interleaved };
+
+/// Rotary frequencies: pair i of a token at position p turns by p * inv_freq[i]; both outputs are
+/// multiplied by `attention_factor` (YaRN; otherwise 1). Features past 2 * inv_freq.size() of a
+/// head stay as they are.
+struct RopeTable {
+  std::span<const float> inv_freq;
+  float attention_factor = 1.0F;
+};
+
+struct AttentionParams {
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  float scale = 1.0F;
+  float soft_cap = 0.0F;  ///< 0: none; else scores become cap * tanh(score / cap)
+  int64_t window = 0;     ///< 0: none; else key j is visible to query i only if i - j < window
+  bool causal = true;
+};
+
+/// KV storage of one cache group: num_blocks blocks over num_layers layers of equal layout.
+class KvStorage {
+ public:
+  virtual ~KvStorage() = default;
+  virtual KvView layer(int64_t layer_in_group) const = 0;
+  virtual size_t bytes() const = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// For people and for the fingerprint: "cpu avx512 (VNNI)".
+  virtual std::string description() const = 0;
+  virtual int num_threads() const = 0;
+
+  // Memory. These throw std::bad_alloc where the machine has no more.
+  virtual Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) = 0;
+  virtual Buffer allocate(DType dtype, int64_t rows, int64_t cols) = 0;
+  virtual Buffer upload(std::span<const float> values) = 0;  ///< [1, n]
+  virtual std::unique_ptr<KvStorage> allocate_kv(const KvPageLayout& layout, int64_t num_layers,
+                                                 int64_t num_blocks) = 0;
+  /// Copies one row of f32 to the host; waits for the operations before it.
+  virtual void read_row(const Tensor& x, int64_t row, std::span<float> out) = 0;
+
+  // Operations.
+  /// out[r] = scale * table[ids[r]].
+  virtual void embed(const Matrix& table, std::span<const TokenId> ids, float scale,
+                     const Tensor& out) = 0;
+  /// out[r] = x[r] / sqrt(mean(x[r]^2) + eps) * weight. x and out may be the same.
+  virtual void rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& out) = 0;
+  /// The same over each head of `head_dim` features, in place; weight is [1, head_dim].
+  virtual void head_rms_norm(const Tensor& x, int64_t head_dim, const Tensor& weight,
+                             float eps) = 0;
+  /// Products that share their input (q, k, v; gate, up). The default runs them one by one.
+  virtual void linear_group(const Tensor& x, std::span<const LinearTask> tasks);
+  virtual void linear(const Tensor& x, const LinearTask& task) = 0;
+  /// angles[r] = (cos 0, ..., cos n-1, sin 0, ..., sin n-1) of positions[r], n pairs; times the
+  /// attention factor. Once a step, shared by its layers.
+  virtual void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
+                           const Tensor& angles) = 0;
+  /// Rotates each head of x in place.
+  virtual void rope(const Tensor& x, const Tensor& angles, int64_t head_dim,
+                    RopePairing pairing) = 0;
+  /// Stores k and v [rows, num_kv_heads * head_dim] at each row's position.
+  virtual void kv_write(const Tensor& k, const Tensor& v, const KvView& view,
+                        std::span<const KvSequence> sequences) = 0;
+  /// Attention of each row to the keys of its sequence up to its own position (all of them already
+  /// written). q, out: [rows, num_heads * head_dim].
+  virtual void attention(const Tensor& q, const KvView& view, const AttentionParams& params,
+                         std::span<const KvSequence> sequences, const Tensor& out) = 0;
+  /// out = activation(gate) * up. May be in place.
+  virtual void gated_activation(const Tensor& gate, const Tensor& up, Activation activation,
+                                const Tensor& out) = 0;
+  /// x += delta.
+  virtual void add(const Tensor& x, const Tensor& delta) = 0;
+  /// x = cap * tanh(x / cap).
+  virtual void soft_cap(const Tensor& x, float cap) = 0;
+  /// out[i] = x[rows[i]].
+  virtual void gather_rows(const Tensor& x, std::span<const int32_t> rows, const Tensor& out) = 0;
+  /// The id of each row's largest value; ties go to the smaller id. NaN anywhere in a row: -1.
+  virtual void argmax_rows(const Tensor& logits, std::span<TokenId> out) = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,21 @@
+// The CPU backend: packed weights, kernels chosen by instruction set, one thread pool.
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+#include "base/cpu_features.h"
+#include "base/thread_pool.h"
+
+namespace headrace {
+
+struct CpuBackendOptions {
+  Isa isa = Isa::reference;
+  int num_threads = 1;  ///< counts the calling thread
+};
+
+/// Operations run on the thread that calls them plus num_threads - 1 pool threads; one caller at a
+/// time. `options.isa` must be one of available_isas().
+std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options);
+
+}  // namespace headrace

@@ -1,0 +1,83 @@
+// See cpu_features.h.
+#include "base/cpu_features.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <cstring>
+
+namespace headrace {
+namespace {
+
+CpuFeatures detect() {
+  CpuFeatures f;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  // These builtins also ask whether the operating system saves the wide registers.
+  f.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  f.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512cd");
+  f.avx512_vnni = f.avx512 && __builtin_cpu_supports("avx512vnni");
+  f.avx512_bf16 = f.avx512 && __builtin_cpu_supports("avx512bf16");
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d)) f.avx2 = f.avx2 && (c & bit_F16C) != 0;
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) f.avx_vnni = f.avx2 && (a & (1U << 4)) != 0;
+  char brand[49] = {};
+  for (unsigned i = 0; i < 3; ++i) {
+    if (!__get_cpuid(0x80000002U + i, &a, &b, &c, &d)) break;
+    const unsigned words[4] = {a, b, c, d};
+    std::memcpy(brand + 16 * i, words, sizeof(words));
+  }
+  f.model_name = brand;
+  while (!f.model_name.empty() && f.model_name.back() == ' ') f.model_name.pop_back();
+#endif
+  return f;
+}
+
+}  // namespace
+
+std::string_view isa_name(Isa isa) {
+  switch (isa) {
+    case Isa::reference:
+      return "reference";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
+  }
+  return "unknown";
+}
+
+const CpuFeatures& cpu_features() {
+  static const CpuFeatures features = detect();
+  return features;
+}
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> isas = {Isa::reference};
+  if (cpu_features().avx2) isas.push_back(Isa::avx2);
+  if (cpu_features().avx2 && cpu_features().avx512_vnni) isas.push_back(Isa::avx512);
+  return isas;
+}
+
+Result<Isa> choose_isa(std::string_view choice) {
+  const auto isas = available_isas();
+  if (choice.empty()) return isas.back();
+  std::string names;
+  for (const Isa isa : isas) {
+    if (isa_name(isa) == choice) return isa;
+    names += (names.empty() ? "" : ", ") + std::string(isa_name(isa));
+  }
+  const bool known = choice == "avx2" || choice == "avx512";
+  return Error{known ? ErrorCode::unsupported : ErrorCode::invalid_argument,
+               known ? "this machine has no " + std::string(choice)
+                     : "unknown instruction set '" + std::string(choice) + "'",
+               "HEADRACE_ISA", "choose one of " + names};
+}
+
+}  // namespace headrace

@@ -1,0 +1,38 @@
+// Which instruction sets this machine has, and which one the kernels shall use.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/result.h"
+
+namespace headrace {
+
+/// Kernel families, from the plain judge to the widest. The order is the order of preference.
+enum class Isa { reference, avx2, avx512 };
+
+/// "reference", "avx2", "avx512".
+std::string_view isa_name(Isa isa);
+
+/// What the processor and the operating system both support.
+struct CpuFeatures {
+  bool avx2 = false;      ///< AVX2, FMA and F16C
+  bool avx_vnni = false;  ///< VEX-encoded dpbusd
+  bool avx512 = false;    ///< F, BW, DQ, VL and CD
+  bool avx512_vnni = false;
+  bool avx512_bf16 = false;
+  std::string model_name;  ///< as the processor calls itself
+};
+
+/// Looked up once.
+const CpuFeatures& cpu_features();
+
+/// Every Isa this machine can run, best last.
+std::vector<Isa> available_isas();
+
+/// The Isa named by `choice`, or the best one where it is empty. Errors: an unknown name, or one
+/// this machine cannot run. The environment variable HEADRACE_ISA is read by the caller.
+Result<Isa> choose_isa(std::string_view choice);
+
+}  // namespace headrace

@@ -1,0 +1,97 @@
+// See mapped_file.h.
+#include "base/os/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace headrace {
+namespace {
+
+Error open_error(const std::string& path, int error_number) {
+  const bool missing = error_number == ENOENT || error_number == ENOTDIR;
+  Error error;
+  error.code = missing ? ErrorCode::not_found : ErrorCode::io_error;
+  error.message =
+      missing ? "no such file" : std::string("cannot open: ") + std::strerror(error_number);
+  error.where = path;
+  return error;
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return open_error(path, errno);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) {
+    const int error_number = errno;
+    ::close(fd);
+    return open_error(path, error_number);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    ::close(fd);
+    return Error{
+        ErrorCode::io_error,
+        S_ISDIR(info.st_mode) ? "is a directory, expected a file" : "is not a regular file", path,
+        ""};
+  }
+  if (info.st_size == 0) {
+    ::close(fd);
+    return Error{ErrorCode::corrupt_data, "the file is empty", path, ""};
+  }
+  const auto size = static_cast<size_t>(info.st_size);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  const int error_number = errno;
+  ::close(fd);
+  if (data == MAP_FAILED) {
+    return Error{ErrorCode::io_error,
+                 std::string("cannot map the file: ") + std::strerror(error_number), path, ""};
+  }
+  MappedFile file;
+  file.data_ = static_cast<const std::byte*>(data);
+  file.size_ = size;
+  file.path_ = path;
+  return file;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      path_(std::move(other.path_)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::advise(const std::byte* begin, size_t size, int advice, bool inner) const {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  auto first = reinterpret_cast<uintptr_t>(begin);
+  auto last = first + size;
+  // Releasing must not touch a neighbour's pages; reading ahead may.
+  first = inner ? (first + page - 1) / page * page : first / page * page;
+  last = inner ? last / page * page : last;
+  if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, advice);
+}
+
+void MappedFile::release(const std::byte* begin, size_t size) const {
+  advise(begin, size, MADV_DONTNEED, /*inner=*/true);
+}
+
+void MappedFile::will_need(const std::byte* begin, size_t size) const {
+  advise(begin, size, MADV_WILLNEED, /*inner=*/false);
+}
+
+}  // namespace headrace

@@ -1,0 +1,42 @@
+// A read-only memory map of a whole file. Owns the mapping. Must not know what is in the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "headrace/result.h"
+
+namespace headrace {
+
+/// A regular file mapped for reading. Moving keeps the addresses of the bytes.
+class MappedFile {
+ public:
+  /// Errors: not_found, io_error (a directory, no permission), corrupt_data (an empty file).
+  static Result<MappedFile> open(const std::string& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::string& path() const { return path_; }
+
+  /// Tells the system that [begin, begin + size) will not be needed soon: its pages leave this
+  /// process' resident set (they stay in the file cache). A hint, never an error.
+  void release(const std::byte* begin, size_t size) const;
+
+  /// Asks the system to read the range ahead. A hint, never an error.
+  void will_need(const std::byte* begin, size_t size) const;
+
+ private:
+  MappedFile() = default;
+  void advise(const std::byte* begin, size_t size, int advice, bool inner) const;
+
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  std::string path_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,114 @@
+// See system_limits.h. Reads /proc and the control-group file systems, versions 1 and 2.
+#include "base/os/system_limits.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+namespace {
+
+std::optional<std::string> read_text(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::optional<int64_t> parse_int(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The folders of our control group and of all its parents, for one controller ("" is version 2).
+std::vector<std::string> group_folders(const std::string& controller) {
+  const auto groups = read_text("/proc/self/cgroup");
+  std::vector<std::string> folders;
+  if (!groups) return folders;
+  std::istringstream lines(*groups);
+  for (std::string line; std::getline(lines, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool matches = controller.empty()
+                             ? controllers == ",,"
+                             : controllers.find("," + controller + ",") != std::string::npos;
+    if (!matches) continue;
+    const std::string root = controller.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controller;
+    std::string path = line.substr(second + 1);
+    while (!path.empty() && path != "/") {
+      folders.push_back(root + path);
+      path = path.substr(0, path.rfind('/'));
+    }
+    folders.push_back(root);
+  }
+  return folders;
+}
+
+}  // namespace
+
+int parse_cpu_max(const std::string& text) {
+  std::istringstream in(text);
+  std::string quota_text;
+  std::string period_text;
+  in >> quota_text >> period_text;
+  const auto quota = parse_int(quota_text);
+  const auto period = parse_int(period_text);
+  if (!quota || !period || *quota <= 0 || *period <= 0) return 0;
+  // No machine has this many processors; also keeps the sum below from overflowing.
+  if (*quota > (int64_t{1} << 40)) return 0;
+  return static_cast<int>(std::min<int64_t>((*quota + *period - 1) / *period, 1 << 20));
+}
+
+int usable_processors() {
+  int count = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) count = CPU_COUNT(&set);
+  for (const auto& folder : group_folders("")) {
+    if (const auto text = read_text(folder + "/cpu.max")) {
+      if (const int quota = parse_cpu_max(*text); quota > 0) count = std::min(count, quota);
+    }
+  }
+  for (const auto& folder : group_folders("cpu")) {
+    const auto quota = read_text(folder + "/cpu.cfs_quota_us");
+    const auto period = read_text(folder + "/cpu.cfs_period_us");
+    if (!quota || !period) continue;
+    if (const int n = parse_cpu_max(*quota + " " + *period); n > 0) count = std::min(count, n);
+  }
+  return std::max(count, 1);
+}
+
+uint64_t memory_limit_bytes() {
+  auto limit = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+               static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto apply = [&](const std::string& path) {
+    const auto text = read_text(path);
+    const auto value = text ? parse_int(*text) : std::nullopt;
+    if (value && *value > 0) limit = std::min(limit, static_cast<uint64_t>(*value));
+  };
+  for (const auto& folder : group_folders("")) apply(folder + "/memory.max");
+  for (const auto& folder : group_folders("memory")) apply(folder + "/memory.limit_in_bytes");
+  return limit;
+}
+
+uint64_t peak_resident_bytes() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace headrace

@@ -1,0 +1,60 @@
+// The persistent thread pool that kernels run on. Owns its threads. Must not know what they
+// compute.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/function_ref.h"
+
+namespace headrace {
+
+/// Threads that wait by a bounded spin and then sleep. One caller at a time; the caller works too.
+/// Results must not depend on which worker runs a task: a task is a fixed share of the output.
+class ThreadPool {
+ public:
+  /// `num_threads` counts the caller; 1 starts no thread. Values below 1 are taken as 1.
+  explicit ThreadPool(int num_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int num_threads() const { return static_cast<int>(threads_.size()) + 1; }
+
+  /// Calls task(i, worker) once for each i in [0, num_tasks), in any order, and returns when all
+  /// are done. `worker` is in [0, num_threads). The first exception of a task is rethrown here,
+  /// after all tasks ended. A call from inside a task runs its tasks in place.
+  void parallel_for(int64_t num_tasks, FunctionRef<void(int64_t, int)> task);
+
+ private:
+  void worker_loop(int worker);
+  void work(int worker);
+  void wait_for_workers();
+
+  std::vector<std::thread> threads_;
+
+  // The current job; written by the caller before `epoch_` moves.
+  FunctionRef<void(int64_t, int)>* task_ = nullptr;
+  int64_t num_tasks_ = 0;
+  std::atomic<int64_t> next_task_{0};
+  std::atomic<int> num_running_{0};
+  std::atomic<uint64_t> epoch_{0};
+  std::atomic<bool> stop_{false};
+
+  // Sleeping and waking.
+  std::mutex mutex_;
+  std::condition_variable wake_workers_;
+  std::condition_variable wake_caller_;
+  std::atomic<int> num_sleepers_{0};
+  std::atomic<bool> caller_sleeps_{false};
+
+  std::mutex error_mutex_;
+  std::exception_ptr first_error_;
+};
+
+}  // namespace headrace

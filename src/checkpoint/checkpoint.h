@@ -1,0 +1,50 @@
+// A model's files, opened: metadata and named tensors, whatever the file format. Must not know
+// models or backends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/metadata.h"
+#include "headrace/result.h"
+#include "quant/format.h"
+
+namespace headrace {
+
+/// One tensor of a checkpoint. `shape` has the outermost dimension first: a matrix is
+/// {rows, cols} and `cols` is contiguous. `data` points into the mapped file.
+struct CheckpointTensor {
+  std::string name;  ///< GGUF's naming ("blk.0.attn_q.weight")
+  Format format = Format::f32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;
+};
+
+class Checkpoint {
+ public:
+  virtual ~Checkpoint() = default;
+
+  /// Path as the user gave it.
+  virtual const std::string& path() const = 0;
+  /// "GGUF v3", ...
+  virtual std::string format_name() const = 0;
+  virtual const Metadata& metadata() const = 0;
+  virtual std::span<const CheckpointTensor> tensors() const = 0;
+  /// Null if there is none of that name.
+  virtual const CheckpointTensor* find(std::string_view name) const = 0;
+  /// Total bytes of the files.
+  virtual uint64_t file_bytes() const = 0;
+  /// Tells the system that a tensor's pages are not needed any more (it has been packed).
+  virtual void release(const CheckpointTensor& tensor) const = 0;
+};
+
+/// Opens a model file by its magic (GGUF: also the first of a split set, "-00001-of-00005").
+/// Errors name file, key or tensor, and offset. Vocabulary-only files (no tensors) are fine.
+Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::string& path);
+
+}  // namespace headrace

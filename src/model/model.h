@@ -1,0 +1,68 @@
+// A loaded model: its config, its cache needs and its forward pass. Must not know requests or
+// sampling.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "checkpoint/checkpoint.h"
+#include "headrace/model.h"
+#include "headrace/result.h"
+
+namespace headrace {
+
+/// What one layer caches. Layers of equal spec form a cache group.
+struct CacheSpec {
+  enum class Kind : uint8_t { none, paged, window };
+  Kind kind = Kind::paged;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t window = 0;  ///< for Kind::window: keys further back than this are never read
+
+  bool operator==(const CacheSpec&) const = default;
+};
+
+/// A cache group in a step: where its layers' pages are and which sequences have rows.
+struct StepCache {
+  std::span<const KvView> layers;  ///< by index within the group
+  std::span<const KvSequence> sequences;
+};
+
+/// One step's input, ready for a model.
+struct StepInput {
+  std::span<const TokenId> tokens;      ///< one a row
+  std::span<const int32_t> positions;   ///< absolute, one a row
+  std::span<const int32_t> logit_rows;  ///< rows whose logits are wanted, ascending
+  std::span<const StepCache> caches;    ///< by cache group
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const ModelInfo& info() const = 0;
+  virtual Backend& backend() const = 0;
+  /// One a layer, in order.
+  virtual std::span<const CacheSpec> cache_specs() const = 0;
+
+  /// Allocates activations for steps of up to max_rows rows and max_logit_rows logits.
+  virtual void reserve(int64_t max_rows, int64_t max_logit_rows) = 0;
+
+  /// Runs all layers. Returns logits [logit_rows.size(), vocab], valid until the next call.
+  virtual Tensor forward(const StepInput& step) = 0;
+};
+
+/// Loads the checkpoint's weights into the backend. `progress(done_bytes, total_bytes)` may be
+/// empty. Errors: unsupported (architecture, rope type), corrupt_data (missing, unread or
+/// misshapen tensors, named).
+struct LoadModelOptions {
+  std::string name;
+};
+Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
+                                          const LoadModelOptions& options);
+
+}  // namespace headrace

@@ -1,0 +1,103 @@
+// Text to token ids and back. Owns vocabularies. Must not know tensors or the engine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/metadata.h"
+#include "headrace/params.h"
+#include "headrace/result.h"
+
+namespace headrace {
+
+/// What kind of token an id is (the numbers of `tokenizer.ggml.token_type`).
+enum class TokenKind : uint8_t {
+  normal = 1,
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6
+};
+
+struct EncodeOptions {
+  bool add_special = true;     ///< BOS/EOS/CLS/SEP as the model's file says
+  bool parse_special = false;  ///< control tokens in the text become their ids
+};
+
+/// A piece of a prompt. Template text is parsed for control tokens; message text never is.
+struct TextSegment {
+  std::string text;
+  bool trusted = false;  ///< written by the template, not by a user
+
+  bool operator==(const TextSegment&) const = default;
+};
+
+/// Identity of a vocabulary: equal fingerprints mean equal tokenization. `summary` parts allow a
+/// message that names the first difference.
+struct TokenizerFingerprint {
+  std::string digest;  ///< hex; over vocabulary, merges, added tokens, normaliser, pre-tokeniser
+
+  bool operator==(const TokenizerFingerprint&) const = default;
+};
+
+struct SpecialTokens {
+  TokenId bos = -1, eos = -1, unk = -1, pad = -1, sep = -1, cls = -1, mask = -1;
+  std::vector<TokenId> end_of_generation;  ///< eos, end of turn and the like
+  bool add_bos = false;
+  bool add_eos = false;
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// "byte-level BPE (smollm)", "SentencePiece BPE", "WordPiece".
+  virtual std::string description() const = 0;
+  virtual int64_t vocab_size() const = 0;
+  virtual const SpecialTokens& special() const = 0;
+  virtual TokenKind kind(TokenId id) const = 0;
+  /// The token as its file spells it ("Ġthe", "▁the", "<|im_end|>"). `id` must be in range.
+  virtual std::string_view piece(TokenId id) const = 0;
+  /// The exact bytes the token stands for in text. Control tokens: their spelling.
+  virtual std::string bytes(TokenId id) const = 0;
+  /// The id spelled exactly so in the file, if any.
+  virtual std::optional<TokenId> find(std::string_view piece) const = 0;
+
+  /// Invalid UTF-8 is tokenised as the bytes it is where the vocabulary has bytes, else replaced.
+  /// Time is linear in the text's length. Errors: resource_exhausted (text over 1 GiB).
+  virtual Result<std::vector<TokenId>> encode(std::string_view text,
+                                              const EncodeOptions& options) const = 0;
+  /// A rendered template: trusted parts parse control tokens, others only user-defined ones;
+  /// exactly one BOS where the model adds one, even if the template wrote it too.
+  virtual Result<std::vector<TokenId>> encode(std::span<const TextSegment> segments,
+                                              bool add_special) const = 0;
+  /// All of the text at once. skip_special leaves control tokens out. Invalid UTF-8 stays as it is.
+  virtual std::string decode(std::span<const TokenId> ids, bool skip_special) const = 0;
+
+  virtual const TokenizerFingerprint& fingerprint() const = 0;
+};
+
+struct TokenizerOptions {
+  std::string pre;  ///< overrides `tokenizer.ggml.pre` (--pre-tokenizer); empty: as the file says
+};
+
+/// From GGUF metadata. Errors name the key, or the unknown pre-tokeniser and the known ones.
+Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const Metadata& metadata,
+                                                        const TokenizerOptions& options);
+
+/// From a Hugging Face directory (tokenizer.json, tokenizer_config.json).
+Result<std::shared_ptr<const Tokenizer>> open_hf_tokenizer(const std::string& directory,
+                                                           const TokenizerOptions& options);
+
+/// The tokenizer guard: an Error (mismatch) that names the first difference unless both tokenise
+/// alike. `what_a`, `what_b` name the two in the message ("model", "draft model").
+Result<void> check_same_tokenizer(const Tokenizer& a, std::string_view what_a, const Tokenizer& b,
+                                  std::string_view what_b);
+
+}  // namespace headrace
