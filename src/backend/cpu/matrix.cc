@@ -1,0 +1,191 @@
+// See matrix.h.
+#include "backend/cpu/matrix.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "backend/cpu/kernels/kernel_table.h"
+#include "base/checked.h"
+
+namespace headrace {
+namespace {
+
+/// The size of the file's row, or what is wrong with the view.
+Result<size_t> check_view(const WeightView& weight) {
+  const auto wrong = [&](const std::string& message) {
+    return Error{ErrorCode::corrupt_data, message, weight.name, ""};
+  };
+  if (weight.rows <= 0 || weight.cols <= 0) return wrong("a weight matrix has no elements");
+  const auto row_bytes = format_row_bytes(weight.format, static_cast<uint64_t>(weight.cols));
+  if (!row_bytes) {
+    return wrong("rows of " + std::to_string(weight.cols) +
+                 " weights are no multiple of a block of " +
+                 std::string(format_traits(weight.format).name));
+  }
+  const auto all_bytes = checked_mul<uint64_t>(*row_bytes, static_cast<uint64_t>(weight.rows));
+  if (!all_bytes || *all_bytes != weight.data.size()) {
+    return wrong("expected " + (all_bytes ? std::to_string(*all_bytes) : "too many") +
+                 " bytes of weights, found " + std::to_string(weight.data.size()));
+  }
+  if (!weight.row_order.empty()) {
+    HEADRACE_CHECK_EQ(static_cast<int64_t>(weight.row_order.size()), weight.rows);
+    for (const int32_t row : weight.row_order) HEADRACE_CHECK(row >= 0 && row < weight.rows);
+  }
+  return static_cast<size_t>(*row_bytes);
+}
+
+// Weights that are packed before the file's pages are given back: large enough for the threads to
+// share, small beside a model.
+constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, ThreadPool& pool,
+                                                   MatrixStorage storage) {
+  HEADRACE_ASSIGN(const size_t row_bytes, check_view(weight));
+  std::unique_ptr<CpuMatrix> matrix(new CpuMatrix);
+  matrix->rows_ = weight.rows;
+  matrix->cols_ = weight.cols;
+  matrix->format_ = weight.format;
+  matrix->storage_ = storage;
+  matrix->row_bytes_ = row_bytes;
+  const int64_t num_panels = matrix->num_panels();
+  uint64_t panel_size = kPanelRows * row_bytes;
+  if (storage == MatrixStorage::decoded) {
+    panel_size = static_cast<uint64_t>(weight.cols) * kPanelRows * sizeof(float);
+  } else if (storage == MatrixStorage::packed) {
+    if (const auto layout = panel_layout(weight.format)) {
+      matrix->layout_ = *layout;
+      matrix->scales_bytes_ = panel_scales_bytes(*layout, weight.cols);
+      panel_size = panel_bytes(*layout, weight.cols);
+    } else {
+      matrix->storage_ = MatrixStorage::source;
+    }
+  }
+  matrix->allocate(panel_size, static_cast<uint64_t>(num_panels));
+
+  const auto source = [&](int64_t row) {
+    const int64_t from =
+        weight.row_order.empty() ? row : weight.row_order[static_cast<size_t>(row)];
+    return weight.data.data() + static_cast<size_t>(from) * row_bytes;
+  };
+  std::vector<float> rows(storage == MatrixStorage::decoded
+                              ? static_cast<size_t>(pool.num_threads() * weight.cols)
+                              : 0);
+  const auto slice = static_cast<int64_t>(
+      std::max<uint64_t>(1, kSliceBytes / (kPanelRows * static_cast<uint64_t>(row_bytes))));
+  for (int64_t first = 0; first < num_panels; first += slice) {
+    const int64_t count = std::min(slice, num_panels - first);
+    pool.parallel_for(count, [&](int64_t i, int worker) {
+      matrix->fill_panel(first + i, source, rows.data() + worker * weight.cols);
+    });
+    if (weight.release && weight.row_order.empty()) {
+      const auto begin = static_cast<size_t>(first * kPanelRows) * row_bytes;
+      const auto size = static_cast<size_t>(count * kPanelRows) * row_bytes;
+      weight.release(weight.data.subspan(begin, std::min(size, weight.data.size() - begin)));
+    }
+  }
+  if (weight.release && !weight.row_order.empty()) weight.release(weight.data);
+  return matrix;
+}
+
+void CpuMatrix::allocate(uint64_t panel_bytes, uint64_t num_panels) {
+  const auto bytes = checked_mul(panel_bytes, num_panels);
+  // A vector load may run past the last element, never past this padding.
+  const auto padded = bytes ? checked_add<uint64_t>(*bytes, 64) : std::nullopt;
+  if (!padded) throw std::bad_alloc();
+  panel_bytes_ = static_cast<size_t>(panel_bytes);
+  num_bytes_ = static_cast<size_t>(*bytes);
+  // Not cleared here: the threads that fill the panels touch the pages first.
+  data_.reset(static_cast<std::byte*>(
+      ::operator new[](static_cast<size_t>(*padded), std::align_val_t(64))));
+  std::memset(data_.get() + num_bytes_, 0, 64);
+}
+
+void CpuMatrix::fill_panel(int64_t panel, RowSource source, float* row_scratch) {
+  std::byte* out = data_.get() + static_cast<size_t>(panel) * panel_bytes_;
+  const int64_t first_row = panel * kPanelRows;
+  const int64_t num_rows = std::min(kPanelRows, rows_ - first_row);
+  if (storage_ == MatrixStorage::decoded) {
+    decode_panel(panel, source, row_scratch, reinterpret_cast<float*>(out));
+    return;
+  }
+  if (storage_ == MatrixStorage::packed || num_rows < kPanelRows) {
+    std::memset(out, 0, panel_bytes_);
+  }
+  for (int64_t lane = 0; lane < num_rows; ++lane) {
+    const std::byte* row = source(first_row + lane);
+    if (storage_ == MatrixStorage::packed) {
+      pack_panel_row(layout_, row, cols_, lane, reinterpret_cast<uint8_t*>(out));
+    } else {
+      std::memcpy(out + static_cast<size_t>(lane) * row_bytes_, row, row_bytes_);
+    }
+  }
+}
+
+int64_t CpuMatrix::num_panels() const {
+  return ceil_div(rows_, kPanelRows);
+}
+
+const std::byte* CpuMatrix::panel_data(int64_t panel) const {
+  return data_.get() + static_cast<size_t>(panel) * panel_bytes_;
+}
+
+void CpuMatrix::decode_panel(int64_t panel, RowSource source, float* row_scratch,
+                             float* out) const {
+  const FormatTraits& traits = format_traits(format_);
+  const auto num_blocks = static_cast<size_t>(cols_) / traits.block_elements;
+  for (int64_t lane = 0; lane < kPanelRows; ++lane) {
+    const int64_t row = panel * kPanelRows + lane;
+    if (row < rows_) {
+      traits.decode(source(row), row_scratch, num_blocks);
+    } else {
+      std::fill_n(row_scratch, cols_, 0.0F);
+    }
+    for (int64_t k = 0; k < cols_; ++k) out[k * kPanelRows + lane] = row_scratch[k];
+  }
+}
+
+void CpuMatrix::decode_row(int64_t row, float* out) const {
+  HEADRACE_CHECK(row >= 0 && row < rows_);
+  const std::byte* panel = panel_data(row / kPanelRows);
+  const int64_t lane = row % kPanelRows;
+  switch (storage_) {
+    case MatrixStorage::source: {
+      const FormatTraits& traits = format_traits(format_);
+      traits.decode(panel + static_cast<size_t>(lane) * row_bytes_, out,
+                    static_cast<size_t>(cols_) / traits.block_elements);
+      break;
+    }
+    case MatrixStorage::packed:
+      unpack_panel_row(layout_, reinterpret_cast<const uint8_t*>(panel), cols_, lane, out);
+      break;
+    case MatrixStorage::decoded: {
+      const auto* weights = reinterpret_cast<const float*>(panel);
+      for (int64_t k = 0; k < cols_; ++k) out[k] = weights[k * kPanelRows + lane];
+      break;
+    }
+  }
+}
+
+const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
+  HEADRACE_CHECK(storage_ != MatrixStorage::packed);
+  const std::byte* data = panel_data(panel);
+  if (storage_ == MatrixStorage::decoded) return reinterpret_cast<const float*>(data);
+  const auto source = [&](int64_t row) {
+    return data + static_cast<size_t>(row - panel * kPanelRows) * row_bytes_;
+  };
+  decode_panel(panel, source, scratch + kPanelRows * cols_, scratch);
+  return scratch;
+}
+
+CpuMatrix::IntPanelView CpuMatrix::int_panel(int64_t panel) const {
+  HEADRACE_CHECK(storage_ == MatrixStorage::packed);
+  const auto* scales = reinterpret_cast<const uint8_t*>(panel_data(panel));
+  return {layout_.format, scales, scales + scales_bytes_};
+}
+
+}  // namespace headrace
