@@ -67,6 +67,19 @@ class Driver {
     model.reserve(256, 256);
   }
 
+  /// Fills all pages with NaNs, as a sequence that went wrong would leave them.
+  void poison() {
+    for (const auto& layers : views_) {
+      for (const KvView& view : layers) {
+        for (const auto& table : tables_) {
+          for (const int32_t block : table) {
+            std::memset(view.page(block), 0xff, view.layout.page_bytes());
+          }
+        }
+      }
+    }
+  }
+
   struct Part {
     size_t sequence = 0;
     std::span<const TokenId> tokens;
@@ -243,6 +256,26 @@ TEST_P(Invariance, ThreadsAndChunks) {
               << options.architecture << ", " << kv_type_name(type) << ", " << num_threads
               << " threads, chunks of " << chunk;
         }
+      }
+    }
+  }
+}
+
+TEST_P(Invariance, WhatAPageHeldBefore) {
+  for (const TinyOptions& options : invariance_models()) {
+    const Loaded loaded = load(test::tiny_model(options), GetParam(), 2);
+    const auto tokens = some_tokens(37, options.vocab);
+    for (const KvType type : {KvType::f32, KvType::f16}) {
+      const auto expected = all_logits(loaded, type, tokens, tokens.size());
+      for (const size_t chunk : {1, 37}) {
+        Driver driver(*loaded.model, type, 1);
+        driver.poison();
+        std::vector<float> out;
+        for (size_t done = 0; done < tokens.size(); done += chunk) {
+          const auto logits = driver.step({{0, std::span(tokens).subspan(done, chunk)}});
+          out.insert(out.end(), logits.begin(), logits.end());
+        }
+        EXPECT_TRUE(bit_equal(out, expected)) << options.architecture << ", " << kv_type_name(type);
       }
     }
   }
