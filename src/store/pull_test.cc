@@ -25,10 +25,6 @@ std::string noise(size_t size, unsigned seed) {
   return text;
 }
 
-/// Counts downloads, then does them.
-constexpr const char* kCountingPython =
-    "echo x >> \"$COUNT\"; sleep 1; exec \"$REAL_PYTHON\" \"$@\"\n";
-
 TEST_F(StoreTest, PullJoinsChecksAndReports) {
   const std::string first = noise(3'000'000, 1);
   const std::string second = noise(10, 2);
@@ -53,6 +49,7 @@ TEST_F(StoreTest, PullJoinsChecksAndReports) {
 }
 
 TEST_F(StoreTest, PullReplacesAFileOfAnotherSize) {
+  use_stub_pip();
   const auto entry = make_entry("damaged", {"the whole file"});
   fs::create_directories(root());
   std::ofstream(root() / "damaged.gguf") << "the who";
@@ -62,6 +59,7 @@ TEST_F(StoreTest, PullReplacesAFileOfAnotherSize) {
 }
 
 TEST_F(StoreTest, AWrongChecksumOrSizeLeavesNothing) {
+  use_stub_pip();
   auto changed = make_entry("changed", {"some content"});
   changed.sha256[0] = changed.sha256[0] == 'a' ? 'b' : 'a';
   auto longer = make_entry("longer", {"some content"});
@@ -78,6 +76,7 @@ TEST_F(StoreTest, AWrongChecksumOrSizeLeavesNothing) {
 }
 
 TEST_F(StoreTest, ABadPackageIsAnError) {
+  use_stub_pip();
   auto no_member = make_entry("nomember", {"x"});
   no_member.parts[0].member = "no/such/file";
   const auto no_zip = make_entry("nozip", {"x"});
@@ -206,9 +205,10 @@ TEST_F(StoreTest, AKilledPullIsClearedByTheNextOne) {
   const auto killed = make_entry("killed", {"the file"});
   const auto other = make_entry("other", {"another file"});
   const ModelStore store = store_of({killed, other});
-  const auto python = std::string("echo partial > \"$TMPDIR/part\"; touch \"$COUNT\"; ") +
-                      "[ -n \"$SLOW\" ] && exec sleep 60; exec \"$REAL_PYTHON\" \"$@\"\n";
-  replace_python(python);
+  use_stub_pip();
+  replace_python(std::string("echo partial > \"$TMPDIR/part\"; touch \"$COUNT\"\n"
+                             "[ -n \"$SLOW\" ] && exec sleep 60\n") +
+                 kStubPip);
   environment_.set("COUNT", (folder_ / "count").string());
   const auto begin_and_kill = [&] {
     fs::remove(folder_ / "count");
@@ -238,7 +238,8 @@ TEST_F(StoreTest, AKilledPullIsClearedByTheNextOne) {
 
 TEST_F(StoreTest, TwoProcessesDownloadOnce) {
   const ModelStore store = store_of({make_entry("shared", {"the file"})});
-  replace_python(kCountingPython);
+  use_stub_pip();
+  replace_python(std::string("echo x >> \"$COUNT\"; sleep 1\n") + kStubPip);
   environment_.set("COUNT", (folder_ / "count").string());
   std::vector<pid_t> children;
   for (int i = 0; i < 3; ++i) {

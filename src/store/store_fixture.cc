@@ -25,16 +25,6 @@ void add(zip_t* archive, const std::string& name, const std::string& text) {
   ASSERT_GE(zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8), 0);
 }
 
-std::string real_python() {
-  const char* set = std::getenv("PATH");
-  std::istringstream path(set != nullptr ? set : "");
-  for (std::string folder; std::getline(path, folder, ':');) {
-    std::error_code error;
-    if (fs::exists(fs::path(folder) / "python3", error)) return folder + "/python3";
-  }
-  return "";
-}
-
 }  // namespace
 
 ScopedEnvironment::~ScopedEnvironment() {
@@ -116,11 +106,15 @@ ModelStore StoreTest::store_of(std::vector<CatalogEntry> entries) const {
 void StoreTest::replace_python(const std::string& script) {
   const fs::path bin = folder_ / "bin";
   fs::create_directories(bin);
-  environment_.set("REAL_PYTHON", real_python());
   const char* path = std::getenv("PATH");
   environment_.set("PATH", bin.string() + ":" + (path != nullptr ? path : ""));
   std::ofstream(bin / "python3") << "#!/bin/sh\n" << script;
   fs::permissions(bin / "python3", fs::perms::all);
+}
+
+void StoreTest::use_stub_pip() {
+  environment_.set("STUB_WHEELS", (folder_ / "wheels").string());
+  replace_python(kStubPip);
 }
 
 std::vector<std::string> StoreTest::leftovers() const {

@@ -14,6 +14,12 @@
 
 namespace headrace {
 
+/// A script for `replace_python` that does what `pip download -d FOLDER ... NAME==VERSION` does.
+inline constexpr const char* kStubPip =
+    "while [ $# -gt 1 ]; do [ \"$1\" = -d ] && folder=$2; shift; done\n"
+    "name=$(echo \"${1%%==*}\" | tr - _)\n"
+    "exec cp \"$STUB_WHEELS/$name-${1##*==}-py3-none-any.whl\" \"$folder/\"\n";
+
 /// Sets environment variables and puts the old values back.
 class ScopedEnvironment {
  public:
@@ -39,8 +45,12 @@ class StoreTest : public ::testing::Test {
   /// A store that knows these entries.
   ModelStore store_of(std::vector<CatalogEntry> entries) const;
 
-  /// Puts a script in front of the real python3; the real one's path is in $REAL_PYTHON.
+  /// Puts a shell script in front of the real python3.
   void replace_python(const std::string& script);
+
+  /// Puts a small script in pip's place that copies the wheel from the folder of packages: for
+  /// tests of what happens around a download. Starting the real pip takes a second.
+  void use_stub_pip();
 
   /// Files and folders of the store, relative to its root, locks left out.
   std::vector<std::string> leftovers() const;
