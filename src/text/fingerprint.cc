@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "checkpoint/quoted.h"
 #include "text/base_tokenizer.h"
 
 namespace headrace::text {
@@ -85,10 +86,6 @@ bool same_rule(const AddedRule* a, const AddedRule* b) {
   const AddedRule& y = b != nullptr ? *b : none;
   return x.strip_left == y.strip_left && x.strip_right == y.strip_right &&
          x.single_word == y.single_word;
-}
-
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text.substr(0, 80)) + "'";
 }
 
 std::string describe_token(const Vocabulary& v, size_t id) {

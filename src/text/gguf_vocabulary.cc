@@ -1,6 +1,7 @@
 // Reads `tokenizer.ggml.*`. The keys: GGUF specification (ggml, docs/gguf.md), section Tokenizer.
 #include <cmath>
 
+#include "checkpoint/quoted.h"
 #include "text/vocabulary.h"
 
 namespace headrace::text {
@@ -16,10 +17,6 @@ std::string key(std::string_view name) {
 
 Error bad(std::string_view name, std::string message) {
   return Error{ErrorCode::corrupt_data, std::move(message), key(name), ""};
-}
-
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text.substr(0, 80)) + "'";
 }
 
 // The id under `name`, -1 if absent. Files write "none" as the largest 32-bit number.
