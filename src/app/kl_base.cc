@@ -165,6 +165,12 @@ Result<KlBaseReader> KlBaseReader::open(const std::string& path) {
   return reader;
 }
 
+Result<void> KlBaseReader::check(const std::string& path) {
+  const auto opened = open(path);
+  if (!opened.ok()) return opened.error();
+  return {};
+}
+
 TokenId KlBaseReader::read_row(int64_t index, std::span<float> logprobs) const {
   HEADRACE_CHECK(index >= 0 && index < header_.num_chunks * header_.rows_per_chunk);
   HEADRACE_CHECK_EQ(static_cast<int64_t>(logprobs.size()), header_.vocab_size);

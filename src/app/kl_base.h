@@ -61,6 +61,8 @@ class KlBaseReader {
  public:
   /// Errors: not_found, io_error, corrupt_data (magic, sizes that contradict the file's).
   static Result<KlBaseReader> open(const std::string& path);
+  /// The errors of open().
+  static Result<void> check(const std::string& path);
 
   const KlBaseHeader& header() const { return header_; }
   /// [num_chunks * chunk_tokens]
