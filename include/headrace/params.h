@@ -15,7 +15,7 @@ namespace headrace {
 /// its default does nothing. temperature 0 is greedy: the penalties, bias and masks still apply,
 /// the truncating steps do not matter.
 struct SamplingParams {
-  std::vector<std::pair<TokenId, float>> logit_bias;  ///< added to the logit
+  std::vector<std::pair<TokenId, float>> logit_bias{};  ///< added to the logit
   float repetition_penalty = 1.0F;  ///< > 0; positive logits of seen tokens / it, negative * it
   float presence_penalty = 0.0F;    ///< subtracted once for a token generated before
   float frequency_penalty = 0.0F;   ///< subtracted per time it was generated before
@@ -25,14 +25,14 @@ struct SamplingParams {
   float typical_p = 1.0F;           ///< in (0, 1]
   float top_p = 1.0F;               ///< in (0, 1]
   float min_p = 0.0F;               ///< in [0, 1]; relative to the most likely token
-  std::optional<uint64_t> seed;     ///< none: a fresh one, reported back
+  std::optional<uint64_t> seed{};   ///< none: a fresh one, reported back
 };
 
 /// When a generation ends.
 struct StopParams {
   int64_t max_tokens = -1;  ///< -1: until an end token or the context is full
   int64_t min_tokens = 0;   ///< end and stop tokens are masked before this many
-  std::vector<TokenId> stop_token_ids;
+  std::vector<TokenId> stop_token_ids{};
   bool ignore_eos = false;
 };
 

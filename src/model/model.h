@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,12 +57,15 @@ class Model {
   virtual Tensor forward(const StepInput& step) = 0;
 };
 
-/// Loads the checkpoint's weights into the backend. `progress(done_bytes, total_bytes)` may be
-/// empty. Errors: unsupported (architecture, rope type), corrupt_data (missing, unread or
-/// misshapen tensors, named).
 struct LoadModelOptions {
-  std::string name;
+  std::string name;                 ///< what users call it
+  std::vector<TokenId> end_tokens;  ///< as the tokenizer knows them; become ModelInfo::end_tokens
+  std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;  ///< may be empty
 };
+
+/// Loads the checkpoint's weights into the backend; both must outlive the model. Errors:
+/// unsupported (architecture, rope type, a tensor that nothing reads), corrupt_data (missing or
+/// misshapen tensors, named), resource_exhausted.
 Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
                                           const LoadModelOptions& options);
 

@@ -1,0 +1,44 @@
+// What the CPU backend's operations share: kernels, threads and scratch memory. Not thread-safe:
+// one operation at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "backend/cpu/kernels/kernel_table.h"
+#include "base/checked.h"
+#include "base/function_ref.h"
+#include "base/thread_pool.h"
+
+namespace headrace {
+
+struct CpuContext {
+  CpuContext(const KernelTable& table, int num_threads) : kernels(table), pool(num_threads) {}
+
+  /// At least `size` floats of scratch, kept from one operation to the next; 64-byte aligned
+  /// memory is not promised.
+  float* scratch(size_t size) {
+    if (scratch_.size() < size) scratch_.resize(size);
+    return scratch_.data();
+  }
+
+  /// f(row) for each of num_rows, in parallel where a row of `work` elements makes it worthwhile.
+  void for_rows(int64_t num_rows, int64_t work, FunctionRef<void(int64_t)> f) {
+    // A task below about 10 microseconds is not worth waking a thread for.
+    constexpr int64_t kWorkPerTask = 16384;
+    const int64_t rows_per_task = std::max<int64_t>(1, kWorkPerTask / std::max<int64_t>(work, 1));
+    pool.parallel_for(ceil_div(num_rows, rows_per_task), [&](int64_t task, int) {
+      const int64_t end = std::min(num_rows, (task + 1) * rows_per_task);
+      for (int64_t row = task * rows_per_task; row < end; ++row) f(row);
+    });
+  }
+
+  const KernelTable& kernels;
+  ThreadPool pool;
+
+ private:
+  std::vector<float> scratch_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,142 @@
+// Operations on one row of activations: norm, rotation, activation functions, sums, the largest
+// value, conversion to f16.
+#pragma once
+
+#include "backend/cpu/kernels/body/math.inl"
+#include "backend/cpu/kernels/body/vec.inl"
+
+namespace headrace {
+namespace {
+
+/// out[i] = f(load(i)) over a row, 16 lanes at a time; the tail runs through the same f.
+template <class F>
+HEADRACE_INLINE void for_lanes(int64_t n, float* out, F&& f) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) store(out + i, f(i, int64_t{16}));
+  if (i < n) store_part(out + i, f(i, n - i), n - i);
+}
+
+HEADRACE_INLINE F16x load_row(const float* x, int64_t i, int64_t count) {
+  return count == 16 ? load(x + i) : load_part(x + i, count, 0.0F);
+}
+
+HEADRACE_INLINE float sum_of_squares(const float* x, int64_t n) {
+  // Fixed chunks, added in order.
+  constexpr int64_t kChunk = 4096;
+  float total = 0.0F;
+  for (int64_t begin = 0; begin < n; begin += kChunk) {
+    const int64_t end = begin + kChunk < n ? begin + kChunk : n;
+    F16x sum = splat(0.0F);
+    for (int64_t i = begin; i < end; i += 16) {
+      const F16x v = load_row(x, i, end - i < 16 ? end - i : 16);
+      sum = mul_add(v, v, sum);
+    }
+    total += reduce_add(sum);
+  }
+  return total;
+}
+
+}  // namespace
+
+namespace HEADRACE_ISA_NAMESPACE {
+
+void rms_norm(const float* x, const float* weight, int64_t n, float eps, float* out) {
+  const float mean = sum_of_squares(x, n) / static_cast<float>(n);
+  const F16x inverse = splat(1.0F / __builtin_sqrtf(mean + eps));
+  for_lanes(n, out, [&](int64_t i, int64_t count) {
+    return load_row(x, i, count) * inverse * load_row(weight, i, count);
+  });
+}
+
+void rope_neox(float* head, const float* cos, const float* sin, int64_t num_pairs) {
+  float* second = head + num_pairs;
+  for (int64_t i = 0; i < num_pairs; i += 16) {
+    const int64_t count = num_pairs - i < 16 ? num_pairs - i : 16;
+    const F16x a = load_row(head, i, count);
+    const F16x b = load_row(second, i, count);
+    const F16x c = load_row(cos, i, count);
+    const F16x s = load_row(sin, i, count);
+    store_part(head + i, a * c - b * s, count);
+    store_part(second + i, b * c + a * s, count);
+  }
+}
+
+void rope_interleaved(float* head, const float* cos, const float* sin, int64_t num_pairs) {
+  for (int64_t i = 0; i < num_pairs; ++i) {
+    const float a = head[2 * i];
+    const float b = head[2 * i + 1];
+    head[2 * i] = a * cos[i] - b * sin[i];
+    head[2 * i + 1] = b * cos[i] + a * sin[i];
+  }
+}
+
+void silu_mul(const float* gate, const float* up, int64_t n, float* out) {
+  for_lanes(n, out, [&](int64_t i, int64_t count) {
+    const F16x x = load_row(gate, i, count);
+    return x / (splat(1.0F) + exp(splat(0.0F) - x)) * load_row(up, i, count);
+  });
+}
+
+// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), Hendrycks and Gimpel 2016.
+void gelu_tanh_mul(const float* gate, const float* up, int64_t n, float* out) {
+  for_lanes(n, out, [&](int64_t i, int64_t count) {
+    const F16x x = load_row(gate, i, count);
+    const F16x inner = splat(0.7978845608028654F) * (x + splat(0.044715F) * x * x * x);
+    return splat(0.5F) * x * (splat(1.0F) + tanh(inner)) * load_row(up, i, count);
+  });
+}
+
+void add(float* x, const float* delta, int64_t n) {
+  for_lanes(n, x, [&](int64_t i, int64_t count) {
+    return load_row(x, i, count) + load_row(delta, i, count);
+  });
+}
+
+void scale(const float* x, float factor, int64_t n, float* out) {
+  for_lanes(n, out,
+            [&](int64_t i, int64_t count) { return load_row(x, i, count) * splat(factor); });
+}
+
+void soft_cap(float* x, float cap, int64_t n) {
+  for_lanes(n, x, [&](int64_t i, int64_t count) {
+    return splat(cap) * tanh(load_row(x, i, count) / splat(cap));
+  });
+}
+
+int64_t argmax(const float* x, int64_t n) {
+  F16x best = splat(-__builtin_inff());
+  F16x poison = splat(0.0F);  // becomes NaN and stays NaN
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const F16x v = load(x + i);
+    best = max(best, v);
+    poison = poison + v * splat(0.0F);
+  }
+  float largest = reduce_max(best);
+  bool suspect = !(reduce_add(poison) == 0.0F);  // an infinity also gives NaN here
+  for (; i < n; ++i) {
+    largest = largest > x[i] ? largest : x[i];
+    suspect |= !(x[i] == x[i]);
+  }
+  if (suspect) {
+    for (int64_t j = 0; j < n; ++j) {
+      if (!(x[j] == x[j])) return -1;
+    }
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    if (x[j] == largest) return j;
+  }
+  return -1;
+}
+
+void to_f16(const float* x, int64_t n, uint16_t* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    float v = x[i];
+    if (v > 65504.0F) v = 65504.0F;
+    if (v < -65504.0F) v = -65504.0F;
+    out[i] = f32_to_f16(v);
+  }
+}
+
+}  // namespace HEADRACE_ISA_NAMESPACE
+}  // namespace headrace

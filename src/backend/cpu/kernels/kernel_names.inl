@@ -1,0 +1,23 @@
+// Declares the kernels that every instruction set has, in namespace HEADRACE_ISA_NAMESPACE.
+#pragma once
+
+#include "backend/cpu/kernels/kernel_table.h"
+
+namespace headrace::HEADRACE_ISA_NAMESPACE {
+
+void float_panel(const FloatPanel& args);
+void attend(const AttentionTile& args);
+void attend_merge(float* total_max, float* total_sum, float* total_out, float part_max,
+                  float part_sum, const float* part_out, int64_t head_dim);
+void rms_norm(const float* x, const float* weight, int64_t n, float eps, float* out);
+void rope_neox(float* head, const float* cos, const float* sin, int64_t num_pairs);
+void rope_interleaved(float* head, const float* cos, const float* sin, int64_t num_pairs);
+void silu_mul(const float* gate, const float* up, int64_t n, float* out);
+void gelu_tanh_mul(const float* gate, const float* up, int64_t n, float* out);
+void add(float* x, const float* delta, int64_t n);
+void scale(const float* x, float factor, int64_t n, float* out);
+void soft_cap(float* x, float cap, int64_t n);
+int64_t argmax(const float* x, int64_t n);
+void to_f16(const float* x, int64_t n, uint16_t* out);
+
+}  // namespace headrace::HEADRACE_ISA_NAMESPACE

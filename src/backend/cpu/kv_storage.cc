@@ -1,0 +1,66 @@
+// See kv_storage.h.
+#include "backend/cpu/kv_storage.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "base/checked.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kPageAlignment = 64;
+
+class CpuKvStorage final : public KvStorage {
+ public:
+  CpuKvStorage(const KvPageLayout& layout, int64_t num_layers, int64_t num_blocks)
+      : layout_(layout), num_layers_(num_layers) {
+    HEADRACE_CHECK(layout.num_kv_heads > 0 && layout.head_dim > 0 && layout.block_tokens > 0);
+    HEADRACE_CHECK_EQ(layout.block_tokens % kKeyPanelTokens, 0);
+    HEADRACE_CHECK(num_layers >= 0 && num_blocks >= 0);
+    const auto page = checked_align_up(layout.page_bytes(), kPageAlignment);
+    const auto block =
+        page ? checked_mul<uint64_t>(*page, static_cast<uint64_t>(num_layers)) : std::nullopt;
+    const auto all =
+        block ? checked_mul<uint64_t>(*block, static_cast<uint64_t>(num_blocks)) : std::nullopt;
+    const auto padded = all ? checked_add<uint64_t>(*all, 2 * kPageAlignment) : std::nullopt;
+    if (!padded) throw std::bad_alloc();
+    page_bytes_ = static_cast<size_t>(*page);
+    block_bytes_ = static_cast<size_t>(*block);
+    bytes_ = static_cast<size_t>(*all);
+    // calloc leaves large memory untouched until it is written.
+    memory_.reset(static_cast<std::byte*>(std::calloc(1, static_cast<size_t>(*padded))));
+    if (!memory_) throw std::bad_alloc();
+    const auto address = reinterpret_cast<uintptr_t>(memory_.get());
+    base_ = memory_.get() + (kPageAlignment - address % kPageAlignment) % kPageAlignment;
+  }
+
+  KvView layer(int64_t layer_in_group) const override {
+    HEADRACE_CHECK(layer_in_group >= 0 && layer_in_group < num_layers_);
+    return {base_ + static_cast<size_t>(layer_in_group) * page_bytes_, block_bytes_, layout_};
+  }
+
+  size_t bytes() const override { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { std::free(data); }
+  };
+
+  KvPageLayout layout_;
+  int64_t num_layers_ = 0;
+  size_t page_bytes_ = 0;
+  size_t block_bytes_ = 0;
+  size_t bytes_ = 0;
+  std::unique_ptr<std::byte, Free> memory_;
+  std::byte* base_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<KvStorage> allocate_cpu_kv(const KvPageLayout& layout, int64_t num_layers,
+                                           int64_t num_blocks) {
+  return std::make_unique<CpuKvStorage>(layout, num_layers, num_blocks);
+}
+
+}  // namespace headrace

@@ -1,0 +1,206 @@
+// Products and embeddings of every format, on every instruction set, against double precision.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "backend/cpu/test_tensors.h"
+
+namespace headrace {
+namespace {
+
+using namespace backend_test;
+
+/// Relative error allowed between a product and the double-precision one, as a share of
+/// sum |x w|: rounding for float paths, quantised activations for the others.
+double tolerance(Isa isa) {
+  return isa == Isa::reference ? 2e-6 : 2e-6;
+}
+
+class LinearOnIsa : public testing::TestWithParam<Isa> {};
+
+void expect_product(Isa isa, Format format, int64_t rows, int64_t cols, int64_t out_rows,
+                    Codes codes, bool with_bias) {
+  SCOPED_TRACE(std::string(isa_name(isa)) + " " + std::string(format_traits(format).name) + " x[" +
+               std::to_string(rows) + ", " + std::to_string(cols) + "] -> " +
+               std::to_string(out_rows));
+  const auto backend = backend_of(isa);
+  const auto data = made_up_blocks(format, out_rows, cols, 7, codes);
+  const auto weights = decode_all(format, data);
+  const auto matrix = backend->pack({format, out_rows, cols, data, {}, "w"});
+  ASSERT_TRUE(matrix.ok()) << matrix.error().to_string();
+  const Buffer x = random_rows(rows, cols, 3);
+  if (codes != Codes::random) {
+    // The largest sums that activations can give: all of one size, signs in runs.
+    for (int64_t i = 0; i < rows * cols; ++i)
+      x.view().f32()[i] = (i / cols) % 2 == 0 ? 1.0F : -1.0F;
+  }
+  const Buffer bias = random_rows(1, out_rows, 5);
+  const Buffer out = backend->allocate(DType::f32, rows, out_rows);
+  LinearTask task{matrix->get(), {}, out.view()};
+  if (with_bias) task.bias = bias.view();
+  backend->linear(x.view(), task);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t o = 0; o < out_rows; ++o) {
+      double expected = with_bias ? bias.view().f32()[o] : 0.0;
+      double size = std::abs(expected);
+      for (int64_t k = 0; k < cols; ++k) {
+        const double product = static_cast<double>(x.view().f32(r)[k]) *
+                               static_cast<double>(weights[static_cast<size_t>(o * cols + k)]);
+        expected += product;
+        size += std::abs(product);
+      }
+      const double found = out.view().f32(r)[o];
+      ASSERT_NEAR(found, expected, tolerance(isa) * size + 1e-12) << "row " << r << " output " << o;
+    }
+  }
+}
+
+TEST_P(LinearOnIsa, EveryFormatAndShapeIsNearDoublePrecision) {
+  for (const FormatTraits& format : all_formats()) {
+    const int64_t step = std::max<int64_t>(format.block_elements, 32);
+    for (const int64_t rows : {1, 3, 17, 33}) {
+      expect_product(GetParam(), format.format, rows, step, 16, Codes::random, false);
+      expect_product(GetParam(), format.format, rows, 3 * step, 37, Codes::random, true);
+    }
+    expect_product(GetParam(), format.format, 2, 1536, 50, Codes::random, false);
+    if (step == 32) expect_product(GetParam(), format.format, 5, 576, 192, Codes::random, false);
+  }
+}
+
+TEST_P(LinearOnIsa, ExtremeBlocksDoNotOverflow) {
+  for (const FormatTraits& format : all_formats()) {
+    for (const Codes codes : {Codes::all_ones, Codes::all_zeros}) {
+      expect_product(GetParam(), format.format, 4, 1536, 20, codes, false);
+    }
+  }
+}
+
+TEST_P(LinearOnIsa, ColumnsThatAreNoMultipleOfThirtyTwoRunAsFloats) {
+  for (const Format format : {Format::f32, Format::f16, Format::bf16}) {
+    for (const int64_t cols : {1, 7, 33, 100}) {
+      expect_product(GetParam(), format, 3, cols, 18, Codes::random, false);
+    }
+  }
+}
+
+TEST_P(LinearOnIsa, EmbedGivesTheReferenceDecodeBitForBit) {
+  for (const FormatTraits& format : all_formats()) {
+    SCOPED_TRACE(format.name);
+    const int64_t cols = 512;
+    const int64_t rows = 37;
+    const auto backend = backend_of(GetParam());
+    const auto data = made_up_blocks(format.format, rows, cols, 11);
+    const auto weights = decode_all(format.format, data);
+    const auto matrix = backend->pack({format.format, rows, cols, data, {}, "table"});
+    ASSERT_TRUE(matrix.ok());
+    std::vector<TokenId> ids;
+    std::vector<float> expected;
+    for (TokenId id = 36; id >= 0; id -= 3) {
+      ids.push_back(id);
+      expected.insert(expected.end(), weights.begin() + id * cols,
+                      weights.begin() + (id + 1) * cols);
+    }
+    const Buffer out = backend->allocate(DType::f32, static_cast<int64_t>(ids.size()), cols);
+    backend->embed(**matrix, ids, 1.0F, out.view());
+    EXPECT_TRUE(same_bits(to_vector(out.view()), expected));
+    backend->embed(**matrix, ids, 24.0F, out.view());
+    for (float& value : expected) value *= 24.0F;
+    EXPECT_TRUE(same_bits(to_vector(out.view()), expected));
+  }
+}
+
+TEST_P(LinearOnIsa, RowOrderPermutesOutputs) {
+  for (const Format format : {Format::f16, Format::q4_1, Format::q6_k, Format::iq4_nl}) {
+    const auto backend = backend_of(GetParam());
+    const int64_t rows = 21;
+    const int64_t cols = 256;
+    const auto data = made_up_blocks(format, rows, cols, 13);
+    std::vector<int32_t> order;
+    for (int32_t i = 0; i < rows; ++i) order.push_back((i * 8) % 21);
+    const auto plain = backend->pack({format, rows, cols, data, {}, "w"});
+    const auto permuted = backend->pack({format, rows, cols, data, order, "w"});
+    ASSERT_TRUE(plain.ok() && permuted.ok());
+    const Buffer x = random_rows(3, cols, 17);
+    const Buffer a = backend->allocate(DType::f32, 3, rows);
+    const Buffer b = backend->allocate(DType::f32, 3, rows);
+    backend->linear(x.view(), {plain->get(), {}, a.view()});
+    backend->linear(x.view(), {permuted->get(), {}, b.view()});
+    for (int64_t r = 0; r < 3; ++r) {
+      for (size_t i = 0; i < 21; ++i) {
+        EXPECT_EQ(b.view().f32(r)[i], a.view().f32(r)[order[i]]);
+      }
+    }
+  }
+}
+
+TEST_P(LinearOnIsa, WrongSizesAreErrorsThatNameTheTensor) {
+  const auto backend = backend_of(GetParam());
+  const std::vector<std::byte> data(1000);
+  for (const auto& view : {WeightView{Format::q4_0, 2, 33, data, {}, "blk.0.x"},
+                           WeightView{Format::q4_0, 2, 32, data, {}, "blk.0.x"},
+                           WeightView{Format::f32, INT64_MAX, INT64_MAX, data, {}, "blk.0.x"},
+                           WeightView{Format::f32, 0, 5, data, {}, "blk.0.x"}}) {
+    const auto matrix = backend->pack(view);
+    ASSERT_FALSE(matrix.ok());
+    EXPECT_EQ(matrix.error().code, ErrorCode::corrupt_data);
+    EXPECT_EQ(matrix.error().where, "blk.0.x");
+  }
+}
+
+TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
+  for (const FormatTraits& format : all_formats()) {
+    SCOPED_TRACE(format.name);
+    const int64_t cols = 768;
+    const int64_t out_rows = 75;
+    const auto data = made_up_blocks(format.format, out_rows, cols, 19);
+    const Buffer x = random_rows(100, cols, 23);
+    std::vector<float> expected;
+    for (const int num_threads : {1, 2, 3, 4}) {
+      const auto backend = backend_of(GetParam(), num_threads);
+      const auto matrix = backend->pack({format.format, out_rows, cols, data, {}, "w"});
+      ASSERT_TRUE(matrix.ok());
+      for (const int64_t batch : {1, 2, 5, 31, 32, 33, 100}) {
+        const Buffer out = backend->allocate(DType::f32, 100, out_rows);
+        for (int64_t r = 0; r < 100; r += batch) {
+          const int64_t n = std::min<int64_t>(batch, 100 - r);
+          backend->linear(x.view().slice_rows(r, n),
+                          {matrix->get(), {}, out.view().slice_rows(r, n)});
+        }
+        if (expected.empty()) expected = to_vector(out.view());
+        ASSERT_TRUE(same_bits(to_vector(out.view()), expected))
+            << num_threads << " threads, batches of " << batch;
+      }
+    }
+  }
+}
+
+TEST_P(LinearOnIsa, AGroupGivesWhatItsProductsGiveAlone) {
+  const auto backend = backend_of(GetParam());
+  const int64_t cols = 256;
+  const Buffer x = random_rows(5, cols, 29);
+  std::vector<std::unique_ptr<Matrix>> matrices;
+  std::vector<Buffer> together;
+  std::vector<Buffer> alone;
+  std::vector<LinearTask> tasks;
+  for (const Format format : {Format::q4_1, Format::f16, Format::q6_k}) {
+    const int64_t rows = 40 + 7 * static_cast<int64_t>(matrices.size());
+    auto matrix =
+        backend->pack({format, rows, cols, made_up_blocks(format, rows, cols, 31), {}, ""});
+    ASSERT_TRUE(matrix.ok());
+    matrices.push_back(std::move(*matrix));
+    together.push_back(backend->allocate(DType::f32, 5, rows));
+    alone.push_back(backend->allocate(DType::f32, 5, rows));
+    tasks.push_back({matrices.back().get(), {}, together.back().view()});
+    backend->linear(x.view(), {matrices.back().get(), {}, alone.back().view()});
+  }
+  backend->linear_group(x.view(), tasks);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    EXPECT_TRUE(same_bits(to_vector(together[i].view()), to_vector(alone[i].view())));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, LinearOnIsa, testing::ValuesIn(available_isas()),
+                         [](const auto& test) { return std::string(isa_name(test.param)); });
+
+}  // namespace
+}  // namespace headrace

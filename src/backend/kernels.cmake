@@ -1,0 +1,26 @@
+# The kernels of one instruction set: an object library with its own -m flags. The sources see the
+# set's name, vector width and whether multiply-add rounds once; see docs/adding-a-kernel.md.
+# headrace_kernels(set LANES n FMA 0|1 OPTIONS ... SOURCES ...)
+set(HEADRACE_KERNEL_OBJECTS)
+macro(headrace_kernels set)
+  cmake_parse_arguments(ARG "" "LANES;FMA" "OPTIONS;SOURCES" ${ARGN})
+  add_library(headrace_kernels_${set} OBJECT ${ARG_SOURCES})
+  target_link_libraries(headrace_kernels_${set} PRIVATE headrace_flags)
+  target_compile_definitions(headrace_kernels_${set} PRIVATE
+    HEADRACE_ISA_NAMESPACE=${set} HEADRACE_LANES=${ARG_LANES} HEADRACE_FMA=${ARG_FMA})
+  # Kernels are optimised in every build type, so that tests can afford them.
+  # GCC 12's own intrinsics headers set off the uninitialised warnings (GCC bug 105593).
+  target_compile_options(headrace_kernels_${set} PRIVATE
+    -O3 ${ARG_OPTIONS} -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  list(APPEND HEADRACE_KERNEL_OBJECTS $<TARGET_OBJECTS:headrace_kernels_${set}>)
+endmacro()
+
+set(reference_sources cpu/kernels/reference/float_kernels.cc cpu/kernels/reference/table.cc)
+headrace_kernels(reference_baseline LANES 4 FMA 0 SOURCES ${reference_sources})
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(avx2_flags -mavx2 -mfma -mf16c)
+  set(avx512_flags -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd)
+  headrace_kernels(reference_avx2 LANES 8 FMA 0 OPTIONS ${avx2_flags} SOURCES ${reference_sources})
+  headrace_kernels(reference_avx512 LANES 16 FMA 0 OPTIONS ${avx512_flags}
+                   SOURCES ${reference_sources})
+endif()

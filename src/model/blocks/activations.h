@@ -1,0 +1,46 @@
+// The buffers that a step's activations live in, shared by all layers of a model.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.h"
+
+namespace headrace {
+
+/// How wide the buffers must be, in features.
+struct ActivationSizes {
+  int64_t embedding = 0;
+  int64_t queries = 0;  ///< num_heads * head_dim
+  int64_t keys = 0;     ///< num_kv_heads * head_dim
+  int64_t feed_forward = 0;
+  int64_t vocab = 0;
+};
+
+class Activations {
+ public:
+  Activations(Backend& backend, const ActivationSizes& sizes) : backend_(&backend), sizes_(sizes) {}
+
+  /// Grows the buffers to hold steps of this size; never shrinks them. Throws std::bad_alloc.
+  void reserve(int64_t max_rows, int64_t max_logit_rows);
+  int64_t max_rows() const { return max_rows_; }
+
+  // Each holds up to max_rows rows.
+  Buffer x;         ///< [rows, embedding]: the residual stream
+  Buffer normed;    ///< [rows, embedding]
+  Buffer delta;     ///< [rows, embedding]: what a block adds to x
+  Buffer q;         ///< [rows, queries]
+  Buffer k, v;      ///< [rows, keys]
+  Buffer attended;  ///< [rows, queries]
+  Buffer gate, up;  ///< [rows, feed_forward]
+  // These hold up to max_logit_rows rows.
+  Buffer last;    ///< [logit rows, embedding]
+  Buffer logits;  ///< [logit rows, vocab]
+
+ private:
+  Backend* backend_;
+  ActivationSizes sizes_;
+  int64_t max_rows_ = 0;
+  int64_t max_logit_rows_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,27 @@
+// The attention block: projections, optional norms of queries and keys, rotary embedding, KV write,
+// attention to the cache, output projection.
+#pragma once
+
+#include <optional>
+
+#include "model/blocks/activations.h"
+#include "model/blocks/linear.h"
+#include "model/blocks/norm.h"
+#include "model/model.h"
+
+namespace headrace {
+
+struct AttentionBlock {
+  Linear q;                               ///< [num_heads * head_dim, embedding]
+  Linear k, v;                            ///< [num_kv_heads * head_dim, embedding]
+  Linear output;                          ///< [embedding, num_heads * head_dim]
+  std::optional<RmsNorm> q_norm, k_norm;  ///< over each head, before the rotation
+  AttentionParams params;
+
+  /// x and out: [rows, embedding]. `angles`: Rope::angles of the step. `cache` is the layer's
+  /// group, `layer_in_group` its page within a block.
+  void apply(Backend& backend, const Tensor& x, const Tensor& angles, const StepCache& cache,
+             int64_t layer_in_group, Activations& a, const Tensor& out) const;
+};
+
+}  // namespace headrace

@@ -1,0 +1,21 @@
+// See embedding.h.
+#include "model/blocks/embedding.h"
+
+namespace headrace {
+
+Tensor OutputHead::apply(Backend& backend, const Tensor& x, std::span<const int32_t> rows,
+                         Activations& a) const {
+  const auto num_rows = static_cast<int64_t>(rows.size());
+  const Tensor last = a.last.view(num_rows);
+  const Tensor logits = a.logits.view(num_rows);
+  if (num_rows == 0) return logits;
+  backend.gather_rows(x, rows, last);
+  norm.apply(backend, last, last);
+  LinearTask task = own.task(logits);
+  if (task.weight == nullptr) task.weight = tied;
+  backend.linear(last, task);
+  if (soft_cap > 0) backend.soft_cap(logits, soft_cap);
+  return logits;
+}
+
+}  // namespace headrace

@@ -1,0 +1,19 @@
+// The gated feed-forward block (arXiv:2002.05202): down(activation(gate(x)) * up(x)).
+#pragma once
+
+#include "model/blocks/activations.h"
+#include "model/blocks/linear.h"
+
+namespace headrace {
+
+struct GatedMlp {
+  Linear gate;  ///< [feed_forward, embedding]
+  Linear up;    ///< [feed_forward, embedding]
+  Linear down;  ///< [embedding, feed_forward]
+  Activation activation = Activation::silu;
+
+  /// x and out: [rows, embedding].
+  void apply(Backend& backend, const Tensor& x, Activations& a, const Tensor& out) const;
+};
+
+}  // namespace headrace

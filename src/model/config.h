@@ -1,0 +1,77 @@
+// The numbers that describe a model, whatever file they came from. Owns: ModelConfig and the typed
+// reader of GGUF keys. Must not know tensors or backends.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/metadata.h"
+#include "headrace/result.h"
+#include "model/blocks/positions.h"
+
+namespace headrace {
+
+struct ModelConfig {
+  std::string architecture;
+  int64_t context_length = 0;
+  int64_t num_layers = 0;
+  int64_t embedding_length = 0;
+  int64_t feed_forward_length = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  float norm_eps = 0;
+  float attention_scale = 0;              ///< scores are multiplied by it
+  float attention_soft_cap = 0;           ///< 0: none
+  float final_soft_cap = 0;               ///< 0: none
+  int64_t window = 0;                     ///< keys a window layer sees; 0: no layer has a window
+  std::vector<bool> is_window_layer;      ///< one a layer
+  RopeConfig rope;                        ///< of layers without a window
+  std::optional<RopeConfig> rope_window;  ///< of window layers, where it differs
+};
+
+/// Reads the keys "<architecture>.<name>" of a GGUF file. The first fault is kept and later reads
+/// return their default, so that a config reads as a plain list; ask `error()` at the end.
+class ConfigReader {
+ public:
+  ConfigReader(const Metadata& metadata, std::string_view architecture)
+      : metadata_(metadata), architecture_(architecture) {}
+
+  /// An integer in [min, max]. Errors: missing, wrong type, out of range; each names the key.
+  int64_t required_int(std::string_view name, int64_t min, int64_t max);
+  int64_t optional_int(std::string_view name, int64_t min, int64_t max, int64_t missing);
+  /// A finite number >= min.
+  double required_float(std::string_view name, double min);
+  double optional_float(std::string_view name, double min, double missing);
+  bool optional_bool(std::string_view name, bool missing);
+  std::string optional_string(std::string_view name, std::string_view missing);
+  /// An integer array; empty if missing or a single integer.
+  std::vector<int64_t> optional_ints(std::string_view name);
+
+  /// The full key, for messages.
+  std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
+  void fail(ErrorCode code, std::string_view name, std::string message);
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  template <class T>
+  std::optional<T> take(Result<std::optional<T>> result);
+  void missing(std::string_view name);
+  int64_t in_range(std::string_view name, int64_t value, int64_t min, int64_t max);
+  double in_range(std::string_view name, double value, double min);
+
+  const Metadata& metadata_;
+  std::string architecture_;
+  std::optional<Error> error_;
+};
+
+/// What all decoder-only transformers share: sizes, heads, norm, rotary embedding and its scaling.
+/// Mixture-of-experts, unequal key and value sizes and bidirectional models are `unsupported`.
+/// Keys: the GGUF specification, "Standardized key-value pairs".
+ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architecture);
+
+}  // namespace headrace

@@ -1,0 +1,70 @@
+// See decoder.h.
+#include "model/decoder.h"
+
+#include <utility>
+
+namespace headrace {
+
+std::string layer_tensor(int64_t index, std::string_view name) {
+  return "blk." + std::to_string(index) + "." + std::string(name);
+}
+
+Decoder::Decoder(ModelConfig config, Loader& load)
+    : config_(std::move(config)),
+      backend_(load.backend()),
+      rope_(backend_, config_.rope, load.optional_divisors("rope_freqs", config_.rope.dims / 2)) {
+  if (config_.rope_window) rope_window_.emplace(backend_, *config_.rope_window, std::span<float>());
+  embedding_.table = load.table("token_embd", config_.embedding_length);
+  head_.norm = load.norm("output_norm", config_.embedding_length, config_.norm_eps);
+  head_.soft_cap = config_.final_soft_cap;
+  if (load.has("output")) {
+    head_.own = load.linear("output", vocab_size(), config_.embedding_length);
+  } else {
+    head_.tied = embedding_.table.get();
+  }
+
+  for (int64_t i = 0; i < config_.num_layers; ++i) {
+    const bool window = config_.is_window_layer[static_cast<size_t>(i)];
+    cache_specs_.push_back({.kind = window ? CacheSpec::Kind::window : CacheSpec::Kind::paged,
+                            .num_kv_heads = config_.num_kv_heads,
+                            .head_dim = config_.head_dim,
+                            .window = window ? config_.window : 0});
+  }
+  groups_ = group_layers(cache_specs_);
+  activations_ = std::make_unique<Activations>(
+      backend_, ActivationSizes{.embedding = config_.embedding_length,
+                                .queries = config_.num_heads * config_.head_dim,
+                                .keys = config_.num_kv_heads * config_.head_dim,
+                                .feed_forward = config_.feed_forward_length,
+                                .vocab = vocab_size()});
+}
+
+AttentionBlock Decoder::load_attention(Loader& load, int64_t index) const {
+  const int64_t dim = config_.head_dim;
+  const int64_t embedding = config_.embedding_length;
+  const HeadRows query_rows{config_.num_heads, dim, config_.rope.dims};
+  const HeadRows key_rows{config_.num_kv_heads, dim, config_.rope.dims};
+  AttentionBlock out;
+  out.q = load.rope_linear(layer_tensor(index, "attn_q"), query_rows, embedding);
+  out.k = load.rope_linear(layer_tensor(index, "attn_k"), key_rows, embedding);
+  out.v = load.linear(layer_tensor(index, "attn_v"), config_.num_kv_heads * dim, embedding);
+  out.output = load.linear(layer_tensor(index, "attn_output"), embedding, config_.num_heads * dim);
+  out.params = {.num_heads = config_.num_heads,
+                .num_kv_heads = config_.num_kv_heads,
+                .head_dim = dim,
+                .scale = config_.attention_scale,
+                .soft_cap = config_.attention_soft_cap,
+                .window = config_.is_window_layer[static_cast<size_t>(index)] ? config_.window : 0,
+                .causal = true};
+  return out;
+}
+
+void Decoder::reserve(int64_t max_rows, int64_t max_logit_rows) {
+  if (max_rows > activations_->max_rows()) {
+    rope_.reserve(max_rows);
+    if (rope_window_) rope_window_->reserve(max_rows);
+  }
+  activations_->reserve(max_rows, max_logit_rows);
+}
+
+}  // namespace headrace

@@ -1,0 +1,62 @@
+// What decoder-only models have in common around their layers: config, cache specs, buffers and the
+// tensors outside the layers. An architecture adds its layers and its forward pass.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/blocks/activations.h"
+#include "model/blocks/attention.h"
+#include "model/blocks/embedding.h"
+#include "model/blocks/positions.h"
+#include "model/cache_groups.h"
+#include "model/config.h"
+#include "model/loader.h"
+#include "model/model.h"
+
+namespace headrace {
+
+class Decoder : public Model {
+ public:
+  const ModelInfo& info() const final { return info_; }
+  Backend& backend() const final { return backend_; }
+  std::span<const CacheSpec> cache_specs() const final { return cache_specs_; }
+  void reserve(int64_t max_rows, int64_t max_logit_rows) final;
+
+  /// Fills in what is known once everything is loaded.
+  void set_info(ModelInfo info) { info_ = std::move(info); }
+  int64_t vocab_size() const { return embedding_.table ? embedding_.table->rows() : 0; }
+
+ protected:
+  /// Loads "token_embd", "output_norm" and "output" (absent: tied to the embedding), and the
+  /// frequencies of the rotary embedding.
+  Decoder(ModelConfig config, Loader& load);
+
+  /// q, k, v and output projections of layer `index` under GGUF's names, without norms.
+  AttentionBlock load_attention(Loader& load, int64_t index) const;
+
+  /// The cache of layer `index` in this step and its place there.
+  const StepCache& cache_of(const StepInput& step, size_t index) const {
+    return step.caches[static_cast<size_t>(groups_.layers[index].group)];
+  }
+  int64_t layer_in_group(size_t index) const { return groups_.layers[index].layer_in_group; }
+
+  ModelConfig config_;
+  Backend& backend_;
+  Embedding embedding_;
+  OutputHead head_;
+  Rope rope_;                        ///< layers without a window, or all
+  std::optional<Rope> rope_window_;  ///< window layers, where it differs
+  std::unique_ptr<Activations> activations_;
+
+ private:
+  std::vector<CacheSpec> cache_specs_;
+  CacheGroups groups_;
+  ModelInfo info_;
+};
+
+/// "blk.<index>.<name>".
+std::string layer_tensor(int64_t index, std::string_view name);
+
+}  // namespace headrace

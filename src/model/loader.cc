@@ -1,0 +1,208 @@
+// See loader.h.
+#include "model/loader.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace headrace {
+namespace {
+
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + (shape[i] < 0 ? std::string("any") : std::to_string(shape[i]));
+  }
+  return text + "]";
+}
+
+// Trailing dimensions of 1 that a file leaves out or adds at the front do not matter.
+bool same_shape(std::span<const int64_t> found, std::span<const int64_t> expected) {
+  while (found.size() > expected.size() && found.front() == 1) found = found.subspan(1);
+  if (found.size() != expected.size()) return false;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (expected[i] >= 0 && found[i] != expected[i]) return false;
+  }
+  return true;
+}
+
+// "a, b and 7 more".
+std::string name_some(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) {
+    text += (i == 0 ? "'" : ", '") + names[i] + "'";
+  }
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
+}  // namespace
+
+std::vector<int32_t> deinterleave_rows(const HeadRows& heads) {
+  std::vector<int32_t> order;
+  order.reserve(static_cast<size_t>(heads.num_heads * heads.head_dim));
+  for (int64_t head = 0; head < heads.num_heads; ++head) {
+    const int64_t first = head * heads.head_dim;
+    for (int64_t half = 0; half < 2; ++half) {
+      for (int64_t pair = 0; pair < heads.rope_dims / 2; ++pair) {
+        order.push_back(static_cast<int32_t>(first + 2 * pair + half));
+      }
+    }
+    for (int64_t i = heads.rope_dims; i < heads.head_dim; ++i) {
+      order.push_back(static_cast<int32_t>(first + i));
+    }
+  }
+  return order;
+}
+
+Loader::Loader(const Checkpoint& checkpoint, Backend& backend, RopeRows rope_rows,
+               const LoadModelOptions& options)
+    : checkpoint_(checkpoint), backend_(backend), rope_rows_(rope_rows), options_(options) {
+  was_read_.assign(checkpoint.tensors().size(), false);
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) total_bytes_ += tensor.data.size();
+}
+
+bool Loader::has(std::string_view name) const {
+  return checkpoint_.find(std::string(name) + ".weight") != nullptr;
+}
+
+void Loader::fail(ErrorCode code, const std::string& tensor, std::string message) {
+  if (!error_) error_ = Error{code, std::move(message), "tensor '" + tensor + "'", ""};
+}
+
+const CheckpointTensor* Loader::take(const std::string& name, std::span<const int64_t> shape) {
+  if (error_) return nullptr;  // nothing more is packed in vain
+  const CheckpointTensor* tensor = checkpoint_.find(name);
+  if (tensor == nullptr) {
+    missing_.push_back(name);
+    return nullptr;
+  }
+  was_read_[static_cast<size_t>(tensor - checkpoint_.tensors().data())] = true;
+  if (!same_shape(tensor->shape, shape)) {
+    fail(ErrorCode::corrupt_data, name,
+         "expected shape " + shape_text(shape) + ", found " + shape_text(tensor->shape));
+    return nullptr;
+  }
+  return tensor;
+}
+
+void Loader::done_with(const CheckpointTensor& tensor) {
+  int64_t elements = 1;
+  for (const int64_t extent : tensor.shape) elements *= extent;  // checked when the file was opened
+  num_parameters_ += elements;
+  done_bytes_ += tensor.data.size();
+  checkpoint_.release(tensor);
+  if (options_.progress) options_.progress(done_bytes_, total_bytes_);
+}
+
+std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int64_t cols,
+                                     std::span<const int32_t> row_order) {
+  const std::array shape = {rows, cols};
+  const CheckpointTensor* tensor = take(name, shape);
+  if (tensor == nullptr) return nullptr;
+  const int64_t found_rows = tensor->shape.size() < 2 ? 1 : *(tensor->shape.end() - 2);
+  auto packed = backend_.pack({.format = tensor->format,
+                               .rows = found_rows,
+                               .cols = cols,
+                               .data = tensor->data,
+                               .row_order = row_order,
+                               .name = name});
+  if (!packed.ok()) {
+    if (!error_) error_ = std::move(packed).error();
+    return nullptr;
+  }
+  packed_bytes_ += (*packed)->bytes();
+  done_with(*tensor);
+  return std::move(packed).value();
+}
+
+std::vector<float> Loader::decode(const CheckpointTensor& tensor) {
+  const FormatTraits& traits = format_traits(tensor.format);
+  const size_t num_blocks = tensor.data.size() / traits.block_bytes;
+  std::vector<float> values(num_blocks * traits.block_elements);
+  traits.decode(tensor.data.data(), values.data(), num_blocks);
+  done_with(tensor);
+  return values;
+}
+
+Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t cols,
+                               std::span<const int32_t> row_order) {
+  Linear out;
+  out.weight = pack(name + ".weight", rows, cols, row_order);
+  const std::string bias_name = name + ".bias";
+  if (checkpoint_.find(bias_name) == nullptr) return out;
+  const std::array shape = {rows};
+  const CheckpointTensor* tensor = take(bias_name, shape);
+  if (tensor == nullptr) return out;
+  const std::vector<float> bias = decode(*tensor);
+  std::vector<float> ordered(bias);
+  for (size_t i = 0; i < row_order.size(); ++i) {
+    ordered[i] = bias[static_cast<size_t>(row_order[i])];
+  }
+  out.bias = backend_.upload(ordered);
+  packed_bytes_ += out.bias.bytes();
+  return out;
+}
+
+Linear Loader::linear(const std::string& name, int64_t rows, int64_t cols) {
+  return linear_in_order(name, rows, cols, {});
+}
+
+Linear Loader::rope_linear(const std::string& name, const HeadRows& heads, int64_t cols) {
+  std::vector<int32_t> order;
+  if (rope_rows_ == RopeRows::interleaved) order = deinterleave_rows(heads);
+  return linear_in_order(name, heads.num_heads * heads.head_dim, cols, order);
+}
+
+std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols) {
+  return pack(name + ".weight", -1, cols, {});
+}
+
+RmsNorm Loader::norm(const std::string& name, int64_t features, float eps) {
+  RmsNorm out;
+  out.eps = eps;
+  const std::array shape = {features};
+  if (const CheckpointTensor* tensor = take(name + ".weight", shape)) {
+    out.weight = backend_.upload(decode(*tensor));
+    packed_bytes_ += out.weight.bytes();
+  }
+  return out;
+}
+
+std::vector<float> Loader::optional_divisors(const std::string& name, int64_t size) {
+  const std::string full_name = name + ".weight";
+  if (checkpoint_.find(full_name) == nullptr) return {};
+  const std::array shape = {size};
+  const CheckpointTensor* tensor = take(full_name, shape);
+  if (tensor == nullptr) return {};
+  std::vector<float> values = decode(*tensor);
+  for (const float value : values) {
+    if (!(std::isfinite(value) && value > 0)) {
+      fail(ErrorCode::corrupt_data, full_name,
+           "expected positive numbers, found " + std::to_string(value));
+      return {};
+    }
+  }
+  return values;
+}
+
+Result<void> Loader::finish() {
+  if (!missing_.empty()) {
+    return Error{ErrorCode::corrupt_data, "the file lacks the tensors " + name_some(missing_),
+                 checkpoint_.path(), "the file is incomplete or of a variant not built in"};
+  }
+  if (error_) return *error_;
+  std::vector<std::string> unread;
+  for (size_t i = 0; i < was_read_.size(); ++i) {
+    if (!was_read_[i]) unread.push_back(checkpoint_.tensors()[i].name);
+  }
+  if (!unread.empty()) {
+    return Error{ErrorCode::unsupported,
+                 "the file has tensors that this architecture does not use: " + name_some(unread),
+                 checkpoint_.path(), "its results would be wrong without them"};
+  }
+  return {};
+}
+
+}  // namespace headrace

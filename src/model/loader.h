@@ -1,0 +1,89 @@
+// Takes tensors out of a checkpoint and hands them, packed, to the blocks. Owns the list of what
+// was read and the faults found. Must not know a particular model.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.h"
+#include "checkpoint/checkpoint.h"
+#include "headrace/result.h"
+#include "model/blocks/embedding.h"
+#include "model/blocks/linear.h"
+#include "model/blocks/norm.h"
+#include "model/model.h"
+
+namespace headrace {
+
+/// In which order a file keeps the rows of the query and key projections of a head.
+enum class RopeRows : uint8_t {
+  halves,       ///< the pair of feature i is i + dims / 2
+  interleaved,  ///< the pair of feature 2 i is 2 i + 1: GGUF files of the llama family
+};
+
+/// How the rows of one projection are split into heads, so that they can be put in order.
+struct HeadRows {
+  int64_t num_heads = 0;
+  int64_t head_dim = 0;
+  int64_t rope_dims = 0;  ///< the first features of a head, which are rotated
+};
+
+/// For each output row of a projection in `halves` order, the row of a file in `interleaved` order.
+std::vector<int32_t> deinterleave_rows(const HeadRows& heads);
+
+/// Tensors are asked for by their GGUF name without ".weight" or ".bias". Faults are collected, so
+/// that a model is loaded as a plain list: after a fault an empty block is returned, and finish()
+/// reports. Memory: a tensor's file pages are released as soon as it is packed.
+class Loader {
+ public:
+  Loader(const Checkpoint& checkpoint, Backend& backend, RopeRows rope_rows,
+         const LoadModelOptions& options);
+
+  bool has(std::string_view name) const;
+
+  /// A projection [rows, cols], with its bias if the file has one.
+  Linear linear(const std::string& name, int64_t rows, int64_t cols);
+  /// A query or key projection, its rows brought to `halves` order.
+  Linear rope_linear(const std::string& name, const HeadRows& heads, int64_t cols);
+  /// A matrix [any, cols]: the file decides how many rows (the vocabulary).
+  std::unique_ptr<Matrix> table(const std::string& name, int64_t cols);
+  RmsNorm norm(const std::string& name, int64_t features, float eps);
+  /// A vector of exactly `size` positive numbers; empty if the file has none of that name.
+  std::vector<float> optional_divisors(const std::string& name, int64_t size);
+
+  /// The missing tensors; else the first fault; else the tensors that nothing read.
+  Result<void> finish();
+
+  Backend& backend() const { return backend_; }
+  uint64_t packed_bytes() const { return packed_bytes_; }
+  int64_t num_parameters() const { return num_parameters_; }
+
+ private:
+  /// Null, with the fault noted, unless the file has a tensor of this shape; marks it as read.
+  const CheckpointTensor* take(const std::string& name, std::span<const int64_t> shape);
+  std::unique_ptr<Matrix> pack(const std::string& name, int64_t rows, int64_t cols,
+                               std::span<const int32_t> row_order);
+  Linear linear_in_order(const std::string& name, int64_t rows, int64_t cols,
+                         std::span<const int32_t> row_order);
+  std::vector<float> decode(const CheckpointTensor& tensor);
+  void done_with(const CheckpointTensor& tensor);
+  void fail(ErrorCode code, const std::string& tensor, std::string message);
+
+  const Checkpoint& checkpoint_;
+  Backend& backend_;
+  RopeRows rope_rows_;
+  const LoadModelOptions& options_;
+  std::vector<bool> was_read_;  // by index in checkpoint_.tensors()
+  std::vector<std::string> missing_;
+  std::optional<Error> error_;
+  uint64_t total_bytes_ = 0;
+  uint64_t done_bytes_ = 0;
+  uint64_t packed_bytes_ = 0;
+  int64_t num_parameters_ = 0;
+};
+
+}  // namespace headrace

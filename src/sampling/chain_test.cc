@@ -1,0 +1,158 @@
+#include "sampling/chain.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace headrace {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+class ChainTest : public testing::Test {
+ protected:
+  Result<SampledToken> choose(const Request& request, const std::vector<float>& logits,
+                              const std::vector<TokenId>& tokens = {0}, uint64_t seed = 1,
+                              std::vector<TokenId> end_tokens = {}) {
+    const Chain chain(request, std::move(end_tokens), seed, 0);
+    return chain.choose(logits, {tokens, static_cast<int64_t>(request.prompt.size())}, scratch_);
+  }
+  ChainScratch scratch_;
+};
+
+Request greedy() {
+  Request request;
+  request.prompt = {0};
+  request.sampling.temperature = 0;
+  return request;
+}
+
+TEST_F(ChainTest, GreedyTakesTheLargestTiesToTheSmallerId) {
+  EXPECT_EQ(choose(greedy(), {1, 7, 7, 2})->id, 1);
+}
+
+TEST_F(ChainTest, GreedyHonoursBiasPenaltiesAndMasks) {
+  Request request = greedy();
+  request.sampling.logit_bias = {{3, 10.0F}};
+  EXPECT_EQ(choose(request, {1, 7, 7, 2})->id, 3);
+
+  request = greedy();
+  request.sampling.repetition_penalty = 10;
+  EXPECT_EQ(choose(request, {1, 7, 6, 2}, {0, 1})->id, 2);
+
+  request = greedy();
+  request.stop.min_tokens = 2;
+  EXPECT_EQ(choose(request, {1, 7, 6, 2}, {0, 3}, 1, {1})->id, 2) << "one token so far";
+  EXPECT_EQ(choose(request, {1, 7, 6, 2}, {0, 3, 3}, 1, {1})->id, 1);
+}
+
+TEST_F(ChainTest, ArgmaxIsEnoughOnlyForPlainGreedy) {
+  Request request = greedy();
+  EXPECT_TRUE(Chain(request, {1}, 0, 0).argmax_is_enough(0));
+  request.stop.min_tokens = 1;
+  EXPECT_FALSE(Chain(request, {1}, 0, 0).argmax_is_enough(0));
+  EXPECT_TRUE(Chain(request, {1}, 0, 0).argmax_is_enough(1));
+  request = greedy();
+  request.num_logprobs = 0;
+  EXPECT_FALSE(Chain(request, {}, 0, 0).argmax_is_enough(0));
+  request = greedy();
+  request.sampling.frequency_penalty = 0.1F;
+  EXPECT_FALSE(Chain(request, {}, 0, 0).argmax_is_enough(0));
+  request = greedy();
+  request.sampling.temperature = 0.1F;
+  EXPECT_FALSE(Chain(request, {}, 0, 0).argmax_is_enough(0));
+}
+
+// cases.md G 57.
+TEST_F(ChainTest, BrokenLogitsAreErrorsNeverTokens) {
+  for (const float temperature : {0.0F, 0.8F}) {
+    Request request = greedy();
+    request.sampling.temperature = temperature;
+    EXPECT_FALSE(choose(request, {0, NAN, 1}).ok());
+    EXPECT_FALSE(choose(request, {0, kInf, 1}).ok());
+    EXPECT_FALSE(choose(request, {-kInf, -kInf, -kInf}).ok());
+    request.stop.min_tokens = 1;
+    EXPECT_FALSE(choose(request, {1, -kInf, -kInf}, {0}, 1, {0}).ok()) << "all masked";
+  }
+}
+
+// cases.md G 57: temperature 0.0001 works, and is greedy in effect.
+TEST_F(ChainTest, TinyTemperature) {
+  Request request = greedy();
+  request.sampling.temperature = 1e-4F;
+  request.sampling.top_p = 1e-4F;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    EXPECT_EQ(choose(request, {10, 90.5F, 90, -30}, {0}, seed)->id, 1);
+  }
+}
+
+TEST_F(ChainTest, LogprobsAreThoseOfTheModel) {
+  Request request = greedy();
+  request.num_logprobs = 2;
+  request.sampling.logit_bias = {{0, 100.0F}};
+  const auto token = choose(request, {0, 2, 1});
+  ASSERT_TRUE(token.ok());
+  const double sum = std::log(1 + std::exp(2.0) + std::exp(1.0));
+  EXPECT_EQ(token->id, 0);
+  EXPECT_NEAR(token->logprob, -sum, 1e-6);
+  ASSERT_EQ(token->top.size(), 2U);
+  EXPECT_EQ(token->top[0].id, 1);
+  EXPECT_NEAR(token->top[0].logprob, 2 - sum, 1e-6);
+}
+
+TEST_F(ChainTest, DrawDependsOnSeedAndPositionOnly) {
+  Request request;
+  request.prompt = {0};
+  const std::vector<float> logits(1000, 0.0F);
+  const auto first = choose(request, logits, {0, 1, 2}, 5)->id;
+  EXPECT_EQ(choose(request, logits, {0, 9, 9}, 5)->id, first);
+  EXPECT_NE(choose(request, logits, {0, 1, 2, 3}, 5)->id, first);
+  EXPECT_NE(choose(request, logits, {0, 1, 2}, 6)->id, first);
+}
+
+TEST_F(ChainTest, StepsCombine) {
+  Request request;
+  request.prompt = {0};
+  request.sampling.top_k = 3;
+  request.sampling.top_p = 0.8F;
+  request.sampling.min_p = 0.05F;
+  request.sampling.typical_p = 0.99F;
+  request.sampling.temperature = 0.7F;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const auto id = choose(request, {3, 0, 2.5F, 2, 1.9F}, {0}, seed)->id;
+    EXPECT_TRUE(id == 0 || id == 2 || id == 3) << id;
+  }
+}
+
+// The frequencies of 200 000 draws against the probabilities: chi-square with 5 degrees of freedom
+// is above 20.5 once in a thousand tries; the seeds are fixed, so that this is no matter of luck.
+TEST_F(ChainTest, DrawFrequenciesMatchTheProbabilities) {
+  const std::vector<double> probabilities = {0.4, 0.25, 0.15, 0.1, 0.07, 0.03};
+  std::vector<float> logits;
+  for (const double p : probabilities) logits.push_back(static_cast<float>(std::log(p)));
+  constexpr int kDraws = 200000;
+  for (const bool by_position : {false, true}) {
+    Request request;
+    request.prompt = {0};
+    std::vector<int> counts(probabilities.size());
+    std::vector<TokenId> tokens = {0};
+    for (int i = 0; i < kDraws; ++i) {
+      if (by_position) {
+        tokens.push_back(0);
+      }
+      const uint64_t seed = by_position ? 99 : static_cast<uint64_t>(i);
+      const Chain chain(request, {}, seed, 0);
+      ++counts[static_cast<size_t>(chain.choose(logits, {tokens, 1}, scratch_)->id)];
+    }
+    double chi_square = 0;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      const double expected = probabilities[i] * kDraws;
+      chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    EXPECT_LT(chi_square, 20.5) << (by_position ? "by position" : "by seed");
+  }
+}
+
+}  // namespace
+}  // namespace headrace
