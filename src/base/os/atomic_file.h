@@ -1,0 +1,39 @@
+// A file that appears under its name only when it is whole, and how much room a disk has.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "headrace/result.h"
+
+namespace headrace {
+
+class AtomicFile {
+ public:
+  /// Begins writing to `temporary`, which must be on the file system of the final name; an existing
+  /// one is replaced. Errors: io_error, resource_exhausted (disk full).
+  static Result<AtomicFile> create(const std::string& temporary);
+
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&& other) noexcept;
+  /// Removes the temporary file unless it was committed.
+  ~AtomicFile();
+
+  /// Errors: resource_exhausted (disk, quota or file size limit), io_error.
+  Result<void> write(std::span<const std::byte> bytes);
+
+  /// Makes the bytes durable, then gives the file its name, replacing what was there.
+  Result<void> commit(const std::string& path);
+
+ private:
+  AtomicFile(int fd, std::string temporary) : fd_(fd), temporary_(std::move(temporary)) {}
+  int fd_ = -1;
+  std::string temporary_;
+};
+
+/// Bytes that a user may still write on the file system of `path` (an existing file or folder).
+Result<uint64_t> free_disk_bytes(const std::string& path);
+
+}  // namespace headrace

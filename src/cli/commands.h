@@ -1,0 +1,16 @@
+// One function a command: each is in cmd_<name>.cc and returns its description.
+#pragma once
+
+#include "cli/command.h"
+
+namespace headrace::cli {
+
+Command pull_command();
+Command list_command();
+Command show_command();
+Command rm_command();
+Command help_command();
+Command man_command();
+Command completion_command();
+
+}  // namespace headrace::cli

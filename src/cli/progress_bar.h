@@ -1,0 +1,33 @@
+// A progress bar on standard error: on a terminal only, nothing when piped.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace headrace::cli {
+
+/// `label [=====>    ] 45 % 42.1 MB of 92.9 MB, 12.3 MB/s, 4 s left` for these figures. `total` 0:
+/// unknown.
+std::string progress_line(const std::string& label, uint64_t done, uint64_t total, double seconds,
+                          int columns);
+
+class ProgressBar {
+ public:
+  ProgressBar();
+  /// Erases the line.
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  /// Redraws at most ten times a second, and always when done.
+  void update(const std::string& label, uint64_t done_bytes, uint64_t total_bytes);
+
+ private:
+  bool enabled_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+}  // namespace headrace::cli

@@ -1,0 +1,70 @@
+// See report.h.
+#include "cli/report.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/terminal_text.h"
+
+namespace headrace::cli {
+namespace {
+
+void print_error(std::string_view text) {
+  std::fflush(stdout);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void print_error_json(const Error& error) {
+  print_json({{"error",
+               {{"code", error_code_name(error.code)},
+                {"message", error.message},
+                {"where", error.where},
+                {"hint", error.hint}}}});
+}
+
+std::string one_line(const Error& error) {
+  return error.where.empty() ? printable(error.message)
+                             : printable(error.where) + ": " + printable(error.message);
+}
+
+}  // namespace
+
+int fail(const Error& error, bool json) {
+  const std::string label = styled("error:", Style::red, colors_on_stderr());
+  std::string text = "headrace: " + label + " " + one_line(error) + "\n";
+  if (!error.hint.empty()) text += "  hint: " + printable(error.hint) + "\n";
+  print_error(text);
+  if (json) print_error_json(error);
+  return error.code == ErrorCode::invalid_argument ? kWrongUsage : kFailed;
+}
+
+int fail_usage(std::string_view command, const Error& error, bool json) {
+  const std::string name =
+      command.empty() ? std::string("headrace") : "headrace " + std::string(command);
+  std::string text = name + ": " + one_line(error);
+  if (!error.hint.empty()) text += " (" + printable(error.hint) + ")";
+  text += "\nsee " + name + " --help\n";
+  print_error(text);
+  if (json) print_error_json(error);
+  return kWrongUsage;
+}
+
+void warn(std::string_view text) {
+  const std::string label = styled("warning:", Style::yellow, colors_on_stderr());
+  print_error("headrace: " + label + " " + printable(text) + "\n");
+}
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_json(const nlohmann::json& value) {
+  print(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+bool flush_output() {
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+}
+
+}  // namespace headrace::cli

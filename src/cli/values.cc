@@ -1,0 +1,126 @@
+// See values.h.
+#include "cli/values.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "base/nearest_word.h"
+#include "cli/terminal_text.h"
+
+namespace headrace::cli {
+namespace {
+
+Error bad_value(const std::string& expected, const std::string& text) {
+  return Error{ErrorCode::invalid_argument,
+               "expected " + expected + ", got '" + printable(text, 60) + "'", "", ""};
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string range_text(const Option& option) {
+  if (option.min_value && option.max_value) {
+    return fmt::format(" from {} to {}", *option.min_value, *option.max_value);
+  }
+  if (option.min_value) return fmt::format(" of at least {}", *option.min_value);
+  if (option.max_value) return fmt::format(" of at most {}", *option.max_value);
+  return "";
+}
+
+bool in_range(const Option& option, double value) {
+  return !(option.min_value && value < *option.min_value) &&
+         !(option.max_value && value > *option.max_value);
+}
+
+template <class Number>
+Result<Number> parse_number(const Option& option, const std::string& text) {
+  const std::string kind = std::is_floating_point_v<Number> ? "a number" : "a whole number";
+  const std::string expected = kind + range_text(option);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  // from_chars takes no plus sign; people write one.
+  if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
+  Number value{};
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error == std::errc::result_out_of_range) {
+    return bad_value(expected + " that fits in 64 bits", text);
+  }
+  if (error != std::errc() || stop != end || begin == end) return bad_value(expected, text);
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (!std::isfinite(value)) return bad_value("a finite number" + range_text(option), text);
+  }
+  if (!in_range(option, static_cast<double>(value))) return bad_value(expected, text);
+  return value;
+}
+
+Result<void> check_choice(const Option& option, const std::string& text) {
+  if (option.choices.empty()) return {};
+  for (const auto& choice : option.choices) {
+    if (choice == text) return {};
+  }
+  Error error = bad_value(join(option.choices), text);
+  const std::string meant = nearest_word(text, option.choices);
+  if (!meant.empty()) error.hint = "did you mean '" + meant + "'?";
+  return error;
+}
+
+template <class Number, class Target>
+Result<void> store_number(const Option& option, const std::string& text, Target* target) {
+  HEADRACE_ASSIGN(*target, parse_number<Number>(option, text));
+  return {};
+}
+
+struct Store {
+  const Option& option;
+  const std::string& text;
+
+  Result<void> operator()(bool* target) const {
+    *target = true;
+    return {};
+  }
+  Result<void> operator()(int64_t* target) const {
+    return store_number<int64_t>(option, text, target);
+  }
+  Result<void> operator()(std::optional<int64_t>* target) const {
+    return store_number<int64_t>(option, text, target);
+  }
+  Result<void> operator()(std::optional<uint64_t>* target) const {
+    return store_number<uint64_t>(option, text, target);
+  }
+  Result<void> operator()(double* target) const {
+    return store_number<double>(option, text, target);
+  }
+  Result<void> operator()(std::optional<double>* target) const {
+    return store_number<double>(option, text, target);
+  }
+  Result<void> operator()(std::string* target) const {
+    *target = text;
+    return {};
+  }
+  Result<void> operator()(std::optional<std::string>* target) const {
+    *target = text;
+    return {};
+  }
+  Result<void> operator()(std::vector<std::string>* target) const {
+    target->push_back(text);
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<void> store_value(const Option& option, const std::string& text) {
+  HEADRACE_TRY(check_choice(option, text));
+  return std::visit(Store{option, text}, option.target);
+}
+
+}  // namespace headrace::cli

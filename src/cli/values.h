@@ -1,0 +1,15 @@
+// From the text of an option's value to its target, with errors in the words of the user.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "headrace/result.h"
+
+namespace headrace::cli {
+
+/// Stores `text` in the option's target (a vector appends). Errors (invalid_argument): not a
+/// number, not one of the choices, outside min_value and max_value. `where` is left empty.
+Result<void> store_value(const Option& option, const std::string& text);
+
+}  // namespace headrace::cli

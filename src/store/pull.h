@@ -1,0 +1,17 @@
+// One pull: lock, room on the disk, packages, checksum, name.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "headrace/result.h"
+#include "store/model_store.h"
+
+namespace headrace {
+
+/// ModelStore::pull for a known entry; `root` is made if absent.
+Result<std::string> pull_into(const std::string& root, const CatalogEntry& entry,
+                              const std::function<void(const PullProgress&)>& progress,
+                              const std::function<bool()>& keep_going);
+
+}  // namespace headrace
