@@ -91,9 +91,13 @@ Result<int> run_checked(const RenderArgs& args) {
   }
   HEADRACE_ASSIGN(const auto messages, read_messages(args.messages_file));
   nlohmann::ordered_json tools;
-  if (!args.tools_file.empty()) HEADRACE_ASSIGN(tools, read_json(args.tools_file));
+  if (!args.tools_file.empty()) {
+    HEADRACE_ASSIGN(tools, read_json(args.tools_file));
+  }
   nlohmann::ordered_json variables;
-  if (!args.variables_file.empty()) HEADRACE_ASSIGN(variables, read_json(args.variables_file));
+  if (!args.variables_file.empty()) {
+    HEADRACE_ASSIGN(variables, read_json(args.variables_file));
+  }
   HEADRACE_ASSIGN(const auto segments,
                   parsed->render(input, messages, tools, nullptr, variables));
   std::string prompt;
