@@ -1,0 +1,144 @@
+// See base_tokenizer.h.
+#include "text/base_tokenizer.h"
+
+#include <new>
+
+#include "base/check.h"
+
+namespace headrace::text {
+namespace {
+
+constexpr size_t kMaxTextBytes = size_t{1} << 30;
+
+Error too_long() {
+  return Error{ErrorCode::resource_exhausted, "expected a text of at most 1 GiB", "tokenizer", ""};
+}
+
+Error no_memory() {
+  return Error{ErrorCode::resource_exhausted, "not enough memory to tokenise the text", "tokenizer",
+               ""};
+}
+
+}  // namespace
+
+BaseTokenizer::BaseTokenizer(Vocabulary vocabulary, TokenMatcher matcher)
+    : vocabulary_(std::move(vocabulary)),
+      matcher_(std::move(matcher)),
+      fingerprint_(fingerprint_of(vocabulary_)) {}
+
+TokenKind BaseTokenizer::kind(TokenId id) const {
+  HEADRACE_CHECK(vocabulary_.is_id(id));
+  return vocabulary_.kinds[static_cast<size_t>(id)];
+}
+
+std::string_view BaseTokenizer::piece(TokenId id) const {
+  HEADRACE_CHECK(vocabulary_.is_id(id));
+  return vocabulary_.pieces[static_cast<size_t>(id)];
+}
+
+std::string BaseTokenizer::bytes(TokenId id) const {
+  HEADRACE_CHECK(vocabulary_.is_id(id));
+  return std::string(vocabulary_.bytes[static_cast<size_t>(id)]);
+}
+
+std::optional<TokenId> BaseTokenizer::find(std::string_view piece) const {
+  const int32_t id = vocabulary_.index.find(vocabulary_.pieces, piece);
+  return id < 0 ? std::nullopt : std::optional<TokenId>(id);
+}
+
+Result<std::vector<TokenId>> BaseTokenizer::encode(std::string_view text,
+                                                   const EncodeOptions& options) const {
+  const Trusted whole{0, text.size()};
+  return encode_text(text, {&whole, options.parse_special ? size_t{1} : size_t{0}},
+                     options.add_special);
+}
+
+Result<std::vector<TokenId>> BaseTokenizer::encode(std::span<const TextSegment> segments,
+                                                   bool add_special) const {
+  size_t size = 0;
+  for (const TextSegment& segment : segments) {
+    size += segment.text.size();
+    if (size > kMaxTextBytes) return too_long();
+  }
+  try {
+    std::string joined;
+    joined.reserve(size);
+    std::vector<Trusted> trusted;
+    for (const TextSegment& segment : segments) {
+      const size_t begin = joined.size();
+      joined += segment.text;
+      if (!segment.trusted || segment.text.empty()) continue;
+      if (!trusted.empty() && trusted.back().end == begin) {
+        trusted.back().end = joined.size();
+      } else {
+        trusted.push_back({begin, joined.size()});
+      }
+    }
+    return encode_text(joined, trusted, add_special);
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
+}
+
+Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
+                                                        std::span<const Trusted> trusted,
+                                                        bool add_special) const {
+  if (text.size() > kMaxTextBytes) return too_long();
+  const SpecialTokens& special = vocabulary_.special;
+  try {
+    std::vector<TokenId> out;
+    const bool add_bos = add_special && special.add_bos;
+    if (add_bos) out.push_back(special.bos);
+    append_all(text, trusted, out);
+    // The template may have written BOS too, even several times: one stays.
+    if (add_bos) {
+      size_t others = 1;
+      while (others < out.size() && out[others] == special.bos) ++others;
+      out.erase(out.begin() + 1, out.begin() + static_cast<ptrdiff_t>(others));
+    }
+    if (add_special && special.add_eos && (out.empty() || out.back() != special.eos)) {
+      out.push_back(special.eos);
+    }
+    return out;
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
+}
+
+void BaseTokenizer::append_all(std::string_view text, std::span<const Trusted> trusted,
+                               std::vector<TokenId>& out) const {
+  const std::unique_ptr<Run> run = start(text.size());
+  size_t stretch = 0;
+  const auto trusted_until = [&](size_t at) {
+    while (stretch < trusted.size() && trusted[stretch].end <= at) ++stretch;
+    return stretch < trusted.size() && trusted[stretch].begin <= at ? trusted[stretch].end : at;
+  };
+  for (size_t at = 0; at < text.size();) {
+    const TokenMatcher::Found found =
+        matcher_.empty() ? TokenMatcher::Found{} : matcher_.find(text, at, trusted_until);
+    const size_t end = found.id < 0 ? text.size() : found.begin;
+    if (end > at) run->append(text.substr(at, end - at), out);
+    if (found.id < 0) break;
+    out.push_back(found.id);
+    at = found.end;
+  }
+}
+
+std::string BaseTokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {
+  std::string out;
+  bool at_start = strips_first_space();
+  for (const TokenId id : ids) {
+    if (!vocabulary_.is_id(id)) continue;
+    const bool hidden = vocabulary_.is_hidden(id);
+    if (hidden && skip_special) continue;
+    std::string_view text = vocabulary_.bytes[static_cast<size_t>(id)];
+    if (!hidden && at_start) {
+      at_start = false;
+      if (text.starts_with(' ')) text.remove_prefix(1);
+    }
+    out += text;
+  }
+  return out;
+}
+
+}  // namespace headrace::text

@@ -1,0 +1,142 @@
+// See spm_tokenizer.h. The algorithm: SentencePiece, src/bpe_model.cc; ties go to the left.
+#include "text/spm_tokenizer.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "text/merge_engine.h"
+#include "text/unicode.h"
+#include "text/word_cache.h"
+
+namespace headrace::text {
+
+SpmTokenizer::SpmTokenizer(Vocabulary vocabulary, TokenMatcher matcher)
+    : BaseTokenizer(std::move(vocabulary), std::move(matcher)) {
+  const Vocabulary& v = this->vocabulary();
+  std::vector<uint32_t> order(v.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return v.scores[a] > v.scores[b]; });
+  ranks_.assign(v.size(), kNoRank);
+  uint32_t rank = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i > 0 && v.scores[order[i]] != v.scores[order[i - 1]]) ++rank;
+    // Control, unknown and byte tokens are never made from text; nor are unused ones.
+    const TokenKind kind = v.kinds[order[i]];
+    if (kind == TokenKind::normal || kind == TokenKind::user_defined) ranks_[order[i]] = rank;
+  }
+
+  byte_ids_.fill(-1);
+  for (size_t id = 0; id < v.size(); ++id) {
+    const std::string_view piece = v.pieces[id];
+    const std::string_view text = v.bytes[id];
+    if (v.kinds[id] == TokenKind::byte && text.size() == 1) {
+      byte_ids_[static_cast<unsigned char>(text[0])] = static_cast<TokenId>(id);
+    }
+    if (ranks_[id] == kNoRank) continue;
+    longest_ = std::max(longest_, piece.size());
+    bool seen_other = false;
+    for (size_t at = 0; at < piece.size();) {
+      const bool is_space = piece.substr(at).starts_with(kSpaceMark);
+      if (is_space && seen_other) joins_space_[static_cast<unsigned char>(piece[at - 1])] = true;
+      seen_other = !is_space;
+      at += is_space ? kSpaceMark.size() : 1;
+    }
+  }
+  // A literal U+2581 in the text is a space too: its last byte never ends a word.
+  joins_space_[static_cast<unsigned char>(kSpaceMark.back())] = true;
+  joins_space_[' '] = true;
+}
+
+TokenId SpmTokenizer::joinable(std::string_view piece) const {
+  if (piece.size() > longest_) return -1;
+  const TokenId id = vocabulary().index.find(vocabulary().pieces, piece);
+  return id >= 0 && ranks_[static_cast<size_t>(id)] != kNoRank ? id : -1;
+}
+
+class SpmTokenizer::SpmRun final : public Run {
+ public:
+  SpmRun(const SpmTokenizer& owner, size_t num_bytes) : owner_(owner), cache_(num_bytes) {}
+
+  void append(std::string_view text, std::vector<TokenId>& out) override {
+    // Every stretch of text gets the prefix, also one after a special token.
+    bool prefix = owner_.vocabulary().space_prefix;
+    for (size_t begin = 0; begin < text.size();) {
+      size_t end = begin + 1;
+      while (end < text.size() &&
+             (text[end] != ' ' || owner_.joins_space_[static_cast<unsigned char>(text[end - 1])])) {
+        ++end;
+      }
+      append_word(text.substr(begin, end - begin), prefix, out);
+      prefix = false;
+      begin = end;
+    }
+  }
+
+ private:
+  void append_word(std::string_view word, bool prefix, std::vector<TokenId>& out) {
+    if (prefix || word.size() > WordCache::kMaxWord) return append_new(word, prefix, out);
+    const uint64_t hash = hash_bytes(word.data(), word.size());
+    if (cache_.append(word, hash, out)) return;
+    const size_t first = out.size();
+    append_new(word, false, out);
+    cache_.remember(word, hash, first, out);
+  }
+
+  void append_new(std::string_view word, bool prefix, std::vector<TokenId>& out) {
+    const auto mark_space = [&](std::string_view text) {
+      for (const char c : text) {
+        if (c == ' ') {
+          marked_ += kSpaceMark;
+        } else {
+          marked_ += c;
+        }
+      }
+    };
+    marked_.clear();
+    if (prefix) marked_ += kSpaceMark;
+    mark_space(word);
+
+    std::vector<Symbol>& symbols = engine_.symbols();
+    symbols.clear();
+    const char* const base = marked_.data();
+    const char* const end = base + marked_.size();
+    for (const char* p = base; p < end;) {
+      const Decoded c = decode_utf8(p, end);
+      const uint32_t size = c.valid ? c.size : 1;
+      const auto begin = static_cast<uint32_t>(p - base);
+      symbols.push_back({owner_.joinable({p, size}), begin, begin + size});
+      p += size;
+    }
+    engine_.merge([&](const Symbol& left, const Symbol& right) -> Joined {
+      const TokenId id = owner_.joinable({base + left.begin, right.end - left.begin});
+      return id < 0 ? Joined{} : Joined{owner_.ranks_[static_cast<size_t>(id)], id};
+    });
+    for (const Symbol& symbol : symbols) append_symbol(symbol, out);
+  }
+
+  void append_symbol(const Symbol& symbol, std::vector<TokenId>& out) const {
+    if (symbol.id >= 0) return out.push_back(symbol.id);
+    const std::string_view bytes =
+        std::string_view(marked_).substr(symbol.begin, symbol.end - symbol.begin);
+    const auto byte_id = [&](char c) { return owner_.byte_ids_[static_cast<unsigned char>(c)]; };
+    if (std::all_of(bytes.begin(), bytes.end(), [&](char c) { return byte_id(c) >= 0; })) {
+      for (const char c : bytes) out.push_back(byte_id(c));
+      return;
+    }
+    // Unknown neighbours become one token.
+    const TokenId unknown = owner_.vocabulary().special.unk;
+    if (unknown >= 0 && (out.empty() || out.back() != unknown)) out.push_back(unknown);
+  }
+
+  const SpmTokenizer& owner_;
+  WordCache cache_;
+  MergeEngine engine_;
+  std::string marked_;  // the word with its spaces as U+2581
+};
+
+std::unique_ptr<BaseTokenizer::Run> SpmTokenizer::start(size_t num_bytes) const {
+  return std::make_unique<SpmRun>(*this, num_bytes);
+}
+
+}  // namespace headrace::text

@@ -1,0 +1,108 @@
+// Tokenizers against the reference ids of the conformance data and of real models.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "../../tests/conformance.h"
+#include "checkpoint/checkpoint.h"
+#include "text/tokenizer.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::shared_ptr<const Tokenizer> open_gguf(const fs::path& path) {
+  // The metadata points into the mapped file, the tokenizer does not.
+  const auto checkpoint = open_checkpoint(path.string());
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.error().to_string();
+  if (!checkpoint.ok()) return nullptr;
+  const auto made = make_tokenizer((*checkpoint)->metadata(), {});
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  return made.ok() ? *made : nullptr;
+}
+
+json read_json(const fs::path& path) {
+  std::ifstream file(path);
+  return json::parse(file);
+}
+
+fs::path model_file(const std::string& name) {
+  const char* home = std::getenv("HEADRACE_HOME");
+  const char* user = std::getenv("HOME");
+  const fs::path root = home != nullptr
+                            ? fs::path(home)
+                            : fs::path(user != nullptr ? user : "") / ".local/share/headrace";
+  return root / "models" / name;
+}
+
+void expect_ids(const Tokenizer& tokenizer, const json& ids, const std::vector<TokenId>& found,
+                const std::string& text) {
+  const auto expected = ids.get<std::vector<TokenId>>();
+  if (expected == found) return;
+  std::string pieces;
+  for (const TokenId id : found) pieces += "[" + std::string(tokenizer.piece(id)) + "]";
+  EXPECT_EQ(expected, found) << json(text.substr(0, 200)).dump() << "\n" << pieces.substr(0, 2000);
+}
+
+TEST(TokenizerConformance, EveryVocabularyGivesTheReferenceIds) {
+  const auto files = conformance::files("tokenizers", ".json");
+  if (files.empty()) GTEST_SKIP() << "no conformance data";
+  size_t num_cases = 0;
+  for (const fs::path& file : files) {
+    SCOPED_TRACE(file.filename().string());
+    const json cases = read_json(file);
+    const auto tokenizer = open_gguf(file.parent_path() / cases["vocab"].get<std::string>());
+    ASSERT_NE(tokenizer, nullptr);
+    for (const json& one : cases["cases"]) {
+      const auto text = one["text"].get<std::string>();
+      const auto ids = tokenizer->encode(text, {.add_special = false, .parse_special = false});
+      ASSERT_TRUE(ids.ok());
+      expect_ids(*tokenizer, one["ids"], *ids, text);
+      ++num_cases;
+    }
+  }
+  std::cout << files.size() << " vocabularies, " << num_cases << " cases\n";
+}
+
+// Prompts that real models were run on, special tokens parsed and added.
+void check_golden(const std::string& golden, const std::string& model) {
+  const fs::path folder = conformance::folder("golden");
+  if (folder.empty()) GTEST_SKIP() << "no conformance data";
+  if (!fs::exists(model_file(model))) GTEST_SKIP() << "no " << model_file(model);
+  const auto tokenizer = open_gguf(model_file(model));
+  ASSERT_NE(tokenizer, nullptr);
+  const json cases = read_json(folder / golden)["cases"];
+  for (const json& one : cases) {
+    SCOPED_TRACE(one["id"].get<std::string>());
+    const auto text = one["prompt"].get<std::string>();
+    const auto ids = tokenizer->encode(text, {.add_special = true, .parse_special = true});
+    ASSERT_TRUE(ids.ok());
+    expect_ids(*tokenizer, one["input_ids"], *ids, text);
+    // However template and message text alternate, the ids are those of the joined text.
+    for (size_t step = 1; step < 12; ++step) {
+      std::vector<TextSegment> segments;
+      for (size_t at = 0; at < text.size(); at += step) {
+        segments.push_back({text.substr(at, step), true});
+      }
+      const auto cut = tokenizer->encode(segments, true);
+      ASSERT_TRUE(cut.ok());
+      EXPECT_EQ(*ids, *cut) << "segments of " << step;
+    }
+  }
+  std::cout << cases.size() << " golden prompts\n";
+}
+
+TEST(TokenizerConformance, GoldenPromptsOfSmolLm2) {
+  check_golden("smollm2.json", "smollm2-135m.gguf");
+}
+TEST(TokenizerConformance, GoldenPromptsOfGemma3) {
+  check_golden("gemma3.json", "gemma3-270m.gguf");
+}
+
+}  // namespace
+}  // namespace headrace
