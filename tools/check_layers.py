@@ -2,8 +2,9 @@
 """Checks that every include in src/ follows tools/layers.txt.
 
 A folder may include its own headers, those of base/ and include/headrace/, and those of the folders
-that layers.txt grants it, directly or through them; a test may also include tests/. Also checks that only base/os includes POSIX
-headers. Prints each wrong include as file:line and exits 1 if there is one.
+that layers.txt grants it, directly or through them; a test may also include tests/. Also checks
+that only base/os includes POSIX headers. Prints each wrong include as file:line and exits 1 if there
+is one.
 
 Usage: tools/check_layers.py [SOURCE_ROOT]
 """

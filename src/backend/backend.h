@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,6 +29,9 @@ struct WeightView {
   std::span<const std::byte> data;
   std::span<const int32_t> row_order;
   std::string name;  ///< for errors
+  /// May be empty. Told which parts of `data` will not be read again, while packing goes on, so
+  /// that file and packed weights need not be in memory both. Called on the packing thread.
+  std::function<void(std::span<const std::byte> part)> release = {};
 };
 
 /// A weight matrix [rows, cols] in a backend's own packing.

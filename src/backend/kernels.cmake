@@ -23,4 +23,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   headrace_kernels(reference_avx2 LANES 8 FMA 0 OPTIONS ${avx2_flags} SOURCES ${reference_sources})
   headrace_kernels(reference_avx512 LANES 16 FMA 0 OPTIONS ${avx512_flags}
                    SOURCES ${reference_sources})
+  set(sources float_kernels.cc int_panels.cc table.cc)
+  list(TRANSFORM sources PREPEND cpu/kernels/avx2/ OUTPUT_VARIABLE avx2_sources)
+  list(TRANSFORM sources PREPEND cpu/kernels/avx512/ OUTPUT_VARIABLE avx512_sources)
+  headrace_kernels(avx2 LANES 8 FMA 1 OPTIONS ${avx2_flags} SOURCES ${avx2_sources})
+  headrace_kernels(avx512 LANES 16 FMA 1 OPTIONS ${avx512_flags} -mavx512vnni
+                   SOURCES ${avx512_sources})
 endif()

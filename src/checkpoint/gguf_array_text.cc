@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "checkpoint/gguf_value.h"
-#include "checkpoint/quoted.h"
+#include "checkpoint/quote_name.h"
 
 namespace headrace {
 namespace {
@@ -31,7 +31,8 @@ class ArrayTextReader {
   }
 
   std::string take_text() {
-    if (is_full(text_)) text_ = text_.substr(0, kLongestText) + "...";
+    if (is_full(text_)) text_.replace(kLongestText, std::string::npos, "...");
+    text_.shrink_to_fit();
     return std::move(text_);
   }
 
@@ -101,7 +102,7 @@ class ArrayTextReader {
 
   Result<void> read_string() {
     HEADRACE_ASSIGN(const auto value, cursor_.read_string("the string"));
-    if (!is_full(text_)) text_ += quoted(value);
+    if (!is_full(text_)) text_ += quote_name(value);
     return {};
   }
 

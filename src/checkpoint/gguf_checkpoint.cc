@@ -6,7 +6,7 @@
 
 #include "checkpoint/gguf_file.h"
 #include "checkpoint/gguf_split.h"
-#include "checkpoint/quoted.h"
+#include "checkpoint/quote_name.h"
 
 namespace headrace {
 namespace {
@@ -28,7 +28,7 @@ class GgufCheckpoint final : public Checkpoint {
     });
     if (twice != sorted.end()) {
       return Error{ErrorCode::corrupt_data,
-                   "tensor " + quoted(checkpoint->tensors_[*twice].name) + " is in two parts",
+                   "tensor " + quote_name(checkpoint->tensors_[*twice].name) + " is in two parts",
                    checkpoint->path(), ""};
     }
     return std::unique_ptr<Checkpoint>(std::move(checkpoint));

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "checkpoint/gguf_value.h"
-#include "checkpoint/quoted.h"
+#include "checkpoint/quote_name.h"
 
 namespace headrace {
 namespace {
@@ -37,7 +37,7 @@ Result<GgufMetadata> read_gguf_metadata(GgufCursor& cursor, uint64_t count, Heap
     std::string_view key;
     auto status = read_pair(cursor, budget, out, key);
     if (status.ok()) continue;
-    const std::string name = key.empty() ? "number " + std::to_string(i) : quoted(key);
+    const std::string name = key.empty() ? "number " + std::to_string(i) : quote_name(key);
     return std::move(status).error().at("key " + name + " at " + GgufCursor::byte_place(offset));
   }
   return out;

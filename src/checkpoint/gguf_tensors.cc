@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 #include "checkpoint/ggml_type_name.h"
-#include "checkpoint/quoted.h"
+#include "checkpoint/quote_name.h"
 
 namespace headrace {
 namespace {
@@ -26,13 +26,14 @@ struct Record {
   uint64_t bytes = 0;        ///< of the data; computed
 };
 
-// Heap bytes a tensor costs: itself, its shape, its record, its place in the orders by name and by
-// offset, and a second copy while parts are joined. The name comes on top.
-constexpr uint64_t kTensorBytes = sizeof(CheckpointTensor) + sizeof(Record) + 160;
+// Heap bytes a tensor costs at most: itself, its record, the longest name; then its shape, its
+// place in the orders by name and by offset, and a second copy while parts are joined.
+constexpr uint64_t kTensorBytes =
+    sizeof(CheckpointTensor) + sizeof(Record) + kGgufLongestTensorName + 160;
 
 Error tensor_error(ErrorCode code, const Record& record, const std::string& fault,
                    const std::string& hint = "") {
-  return Error{code, "tensor " + quoted(record.name) + " " + fault,
+  return Error{code, "tensor " + quote_name(record.name) + " " + fault,
                GgufCursor::byte_place(record.record_offset), hint};
 }
 
@@ -77,7 +78,7 @@ Result<Record> read_record(GgufCursor& cursor, uint64_t index) {
   }
   record.name = *name;
   auto status = read_fields(cursor, record);
-  if (!status.ok()) return std::move(status).error().at("tensor " + quoted(record.name));
+  if (!status.ok()) return std::move(status).error().at("tensor " + quote_name(record.name));
   return record;
 }
 
@@ -186,7 +187,7 @@ Result<void> check_overlap(const std::vector<Record>& records) {
     const Record& first = records[order[i]];
     const Record& second = records[order[i + 1]];
     if (first.data_offset + first.bytes <= second.data_offset) continue;
-    return corrupt(second, "shares bytes with tensor " + quoted(first.name) +
+    return corrupt(second, "shares bytes with tensor " + quote_name(first.name) +
                                ": its data begins at " + std::to_string(second.data_offset) +
                                ", before " + std::to_string(first.data_offset + first.bytes));
   }
@@ -200,7 +201,10 @@ Result<std::vector<CheckpointTensor>> read_gguf_tensors(GgufCursor& cursor, uint
                                                         std::span<const std::byte> file,
                                                         HeapBudget& budget) {
   auto booked = budget.take(count, kTensorBytes);
-  if (!booked.ok()) return std::move(booked).error().at("tensor count " + std::to_string(count));
+  if (!booked.ok()) {
+    return std::move(booked).error().at(std::to_string(count) + " tensors at " +
+                                        GgufCursor::byte_place(cursor.offset()));
+  }
   std::vector<CheckpointTensor> tensors;
   std::vector<Record> records;
   tensors.reserve(count);
@@ -208,7 +212,6 @@ Result<std::vector<CheckpointTensor>> read_gguf_tensors(GgufCursor& cursor, uint
   for (uint64_t i = 0; i < count; ++i) {
     HEADRACE_ASSIGN(Record record, read_record(cursor, i));
     HEADRACE_ASSIGN(CheckpointTensor tensor, make_tensor(record, alignment));
-    HEADRACE_TRY(budget.take(1, tensor.name.size()));
     tensors.push_back(std::move(tensor));
     records.push_back(record);
   }

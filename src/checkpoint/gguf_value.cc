@@ -49,7 +49,8 @@ Result<MetaValue> read_bool(GgufCursor& cursor) {
 Result<MetaValue> read_bools(GgufCursor& cursor, uint64_t count, HeapBudget& budget) {
   const uint64_t offset = cursor.offset();
   HEADRACE_ASSIGN(const auto bytes, cursor.read_bytes("the array", count, 1));
-  HEADRACE_TRY(budget.take(count / 8 + 1, 1));
+  // A bit each here, but get_ints makes an int64_t of it.
+  HEADRACE_TRY(budget.take(count, sizeof(int64_t)));
   std::vector<bool> values(count);
   for (uint64_t i = 0; i < count; ++i) {
     if (bytes[i] > std::byte{1}) return not_a_bool(offset + i, bytes[i]);

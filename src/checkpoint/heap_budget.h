@@ -11,9 +11,10 @@ namespace headrace {
 
 class HeapBudget {
  public:
-  /// Large enough for a million tokens with as many merges; small enough that a hostile file stays
-  /// under its own size plus 64 MiB.
-  static constexpr uint64_t kDefaultBytes = uint64_t{48} << 20;
+  /// Twice what the largest vocabularies in use (262 144 tokens with scores, types and half a
+  /// million merges) need. With a copy of the largest array, as the getters of Metadata make one, a
+  /// hostile file still takes less than its own size plus 64 MiB.
+  static constexpr uint64_t kDefaultBytes = uint64_t{30} << 20;
 
   explicit HeapBudget(uint64_t bytes = kDefaultBytes) : total_bytes_(bytes), left_bytes_(bytes) {}
 

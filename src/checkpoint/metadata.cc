@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "base/checked.h"
-#include "checkpoint/quoted.h"
+#include "checkpoint/quote_name.h"
 
 namespace headrace {
 namespace {
@@ -25,13 +25,13 @@ Error wrong_type(std::string_view key, std::string_view expected, const MetaValu
   return Error{
       ErrorCode::corrupt_data,
       "expected " + std::string(expected) + ", found " + std::string(kTypeNames[found.index()]),
-      "key " + quoted(key), ""};
+      "key " + quote_name(key), ""};
 }
 
 Error too_large(std::string_view key, uint64_t value) {
   return Error{ErrorCode::out_of_range,
                "expected an integer below 2^63, found " + std::to_string(value),
-               "key " + quoted(key), ""};
+               "key " + quote_name(key), ""};
 }
 
 /// The value as a T, the only type that will do.

@@ -23,6 +23,18 @@ struct CpuContext {
     return scratch_.data();
   }
 
+  /// Memory for num_rows quantised rows, kept from one operation to the next.
+  QuantizedRows quantized_rows(int64_t num_rows, int64_t cols) {
+    const auto elements = static_cast<size_t>(num_rows * cols);
+    const size_t blocks = elements / static_cast<size_t>(kBlockCols);
+    if (planes_.size() < 2 * elements) planes_.resize(2 * elements);
+    if (block_floats_.size() < 2 * blocks) block_floats_.resize(2 * blocks);
+    if (block_sums_.size() < 2 * blocks) block_sums_.resize(2 * blocks);
+    return {planes_.data(),       planes_.data() + elements,
+            block_floats_.data(), block_floats_.data() + blocks,
+            block_sums_.data(),   cols};
+  }
+
   /// f(row) for each of num_rows, in parallel where a row of `work` elements makes it worthwhile.
   void for_rows(int64_t num_rows, int64_t work, FunctionRef<void(int64_t)> f) {
     // A task below about 10 microseconds is not worth waking a thread for.
@@ -39,6 +51,9 @@ struct CpuContext {
 
  private:
   std::vector<float> scratch_;
+  std::vector<int8_t> planes_;
+  std::vector<float> block_floats_;
+  std::vector<int32_t> block_sums_;
 };
 
 }  // namespace headrace

@@ -24,7 +24,10 @@ class CpuBackend final : public Backend {
   int num_threads() const override { return context_.pool.num_threads(); }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
-    HEADRACE_ASSIGN(auto matrix, CpuMatrix::pack(weight, context_.pool, MatrixStorage::decoded));
+    const bool integers = context_.kernels.int_panel[0] != nullptr;
+    HEADRACE_ASSIGN(auto matrix,
+                    CpuMatrix::pack(weight, context_.pool,
+                                    integers ? MatrixStorage::packed : MatrixStorage::decoded));
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
 

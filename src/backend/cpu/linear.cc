@@ -16,19 +16,53 @@ void check_task(const Tensor& x, const LinearTask& task) {
   if (task.bias.data != nullptr) HEADRACE_CHECK_EQ(task.bias.cols, task.weight->rows());
 }
 
-void run_float_panel(CpuContext& context, const Tensor& x, const LinearTask& task,
-                     const CpuMatrix& weight, int64_t panel, float* scratch) {
+const CpuMatrix& matrix_of(const LinearTask& task) {
+  return static_cast<const CpuMatrix&>(*task.weight);
+}
+
+/// One call's input in the forms that its weights ask for.
+struct Input {
+  const Tensor& x;
+  QuantizedRows quantized;  ///< if any weight is packed
+};
+
+void quantize(CpuContext& context, Input& input) {
+  const Tensor& x = input.x;
+  QuantizedRows& q = input.quantized;
+  q = context.quantized_rows(x.rows, x.cols);
+  context.for_rows(x.rows, x.cols,
+                   [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, q); });
+}
+
+void run_int_panel(const CpuContext& context, const Input& input, const LinearTask& task,
+                   int64_t panel) {
   const int64_t first = panel * kPanelRows;
-  FloatPanel args;
-  args.panel = weight.float_panel(panel, scratch);
-  args.x = x.f32();
-  args.x_stride = x.row_stride;
-  args.cols = x.cols;
-  args.num_rows = x.rows;
+  const CpuMatrix::IntPanelView view = matrix_of(task).int_panel(panel);
+  IntPanel args;
+  args.scales = view.scales;
+  args.codes = view.codes;
+  args.x = input.quantized;
+  args.num_rows = input.x.rows;
   args.bias = task.bias.data != nullptr ? task.bias.f32() + first : nullptr;
   args.out = task.out.f32() + first;
   args.out_stride = task.out.row_stride;
-  args.num_lanes = std::min(kPanelRows, weight.rows() - first);
+  args.num_lanes = std::min(kPanelRows, task.weight->rows() - first);
+  context.kernels.int_panel[static_cast<size_t>(view.format)](args);
+}
+
+void run_float_panel(const CpuContext& context, const Input& input, const LinearTask& task,
+                     int64_t panel, float* scratch) {
+  const int64_t first = panel * kPanelRows;
+  FloatPanel args;
+  args.panel = matrix_of(task).float_panel(panel, scratch);
+  args.x = input.x.f32();
+  args.x_stride = input.x.row_stride;
+  args.cols = input.x.cols;
+  args.num_rows = input.x.rows;
+  args.bias = task.bias.data != nullptr ? task.bias.f32() + first : nullptr;
+  args.out = task.out.f32() + first;
+  args.out_stride = task.out.row_stride;
+  args.num_lanes = std::min(kPanelRows, task.weight->rows() - first);
   context.kernels.float_panel(args);
 }
 
@@ -36,26 +70,36 @@ void run_float_panel(CpuContext& context, const Tensor& x, const LinearTask& tas
 
 void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks) {
   if (x.rows == 0) return;
+  Input input{x, {}};
+  bool any_packed = false;
+  bool any_source = false;
   // Panels of all tasks, counted through.
   std::vector<int64_t> first_panel(tasks.size() + 1, 0);
   for (size_t i = 0; i < tasks.size(); ++i) {
     check_task(x, tasks[i]);
-    first_panel[i + 1] =
-        first_panel[i] + static_cast<const CpuMatrix*>(tasks[i].weight)->num_panels();
+    const CpuMatrix& matrix = matrix_of(tasks[i]);
+    first_panel[i + 1] = first_panel[i] + matrix.num_panels();
+    any_packed |= matrix.storage() == MatrixStorage::packed;
+    any_source |= matrix.storage() == MatrixStorage::source;
   }
+  if (any_packed) quantize(context, input);
   const int64_t num_panels = first_panel.back();
   const int num_threads = context.pool.num_threads();
   // Enough shares that a thread which is held up does not hold up the others for long.
   const int64_t share = std::max<int64_t>(1, num_panels / (8 * num_threads));
-  const int64_t scratch_size = x.cols * (kPanelRows + 1);
+  const int64_t scratch_size = any_source ? x.cols * (kPanelRows + 1) : 0;
   float* scratch = context.scratch(static_cast<size_t>(scratch_size * num_threads));
   context.pool.parallel_for(ceil_div(num_panels, share), [&](int64_t item, int worker) {
     const int64_t end = std::min(num_panels, (item + 1) * share);
     size_t i = 0;
     for (int64_t panel = item * share; panel < end; ++panel) {
       while (panel >= first_panel[i + 1]) ++i;
-      run_float_panel(context, x, tasks[i], *static_cast<const CpuMatrix*>(tasks[i].weight),
-                      panel - first_panel[i], scratch + worker * scratch_size);
+      if (matrix_of(tasks[i]).storage() == MatrixStorage::packed) {
+        run_int_panel(context, input, tasks[i], panel - first_panel[i]);
+      } else {
+        run_float_panel(context, input, tasks[i], panel - first_panel[i],
+                        scratch + worker * scratch_size);
+      }
     }
   });
 }

@@ -37,6 +37,10 @@ Result<size_t> check_view(const WeightView& weight) {
   return static_cast<size_t>(*row_bytes);
 }
 
+// Weights that are packed before the file's pages are given back: large enough for the threads to
+// share, small beside a model.
+constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
+
 }  // namespace
 
 Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, ThreadPool& pool,
@@ -48,40 +52,90 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   matrix->format_ = weight.format;
   matrix->storage_ = storage;
   matrix->row_bytes_ = row_bytes;
+  const int64_t num_panels = matrix->num_panels();
+  uint64_t panel_size = kPanelRows * row_bytes;
+  if (storage == MatrixStorage::decoded) {
+    panel_size = static_cast<uint64_t>(weight.cols) * kPanelRows * sizeof(float);
+  } else if (storage == MatrixStorage::packed) {
+    if (const auto layout = panel_layout(weight.format)) {
+      matrix->layout_ = *layout;
+      matrix->scales_bytes_ = panel_scales_bytes(*layout, weight.cols);
+      panel_size = panel_bytes(*layout, weight.cols);
+    } else {
+      matrix->storage_ = MatrixStorage::source;
+    }
+  }
+  matrix->allocate(panel_size, static_cast<uint64_t>(num_panels));
+
   const auto source = [&](int64_t row) {
     const int64_t from =
         weight.row_order.empty() ? row : weight.row_order[static_cast<size_t>(row)];
     return weight.data.data() + static_cast<size_t>(from) * row_bytes;
   };
-  const int64_t num_panels = matrix->num_panels();
-  if (storage == MatrixStorage::source) {
-    matrix->bytes_ = Buffer(DType::i8, weight.rows, static_cast<int64_t>(row_bytes));
-    auto* out = static_cast<std::byte*>(matrix->bytes_.view().data);
-    for (int64_t row = 0; row < weight.rows; ++row) {
-      std::memcpy(out + static_cast<size_t>(row) * row_bytes, source(row), row_bytes);
+  std::vector<float> rows(storage == MatrixStorage::decoded
+                              ? static_cast<size_t>(pool.num_threads() * weight.cols)
+                              : 0);
+  const auto slice = static_cast<int64_t>(
+      std::max<uint64_t>(1, kSliceBytes / (kPanelRows * static_cast<uint64_t>(row_bytes))));
+  for (int64_t first = 0; first < num_panels; first += slice) {
+    const int64_t count = std::min(slice, num_panels - first);
+    pool.parallel_for(count, [&](int64_t i, int worker) {
+      matrix->fill_panel(first + i, source, rows.data() + worker * weight.cols);
+    });
+    if (weight.release && weight.row_order.empty()) {
+      const auto begin = static_cast<size_t>(first * kPanelRows) * row_bytes;
+      const auto size = static_cast<size_t>(count * kPanelRows) * row_bytes;
+      weight.release(weight.data.subspan(begin, std::min(size, weight.data.size() - begin)));
     }
-    return matrix;
   }
-  matrix->bytes_ = Buffer(DType::f32, num_panels * weight.cols, kPanelRows);
-  float* out = matrix->bytes_.view().f32();
-  std::vector<float> rows(static_cast<size_t>(pool.num_threads() * weight.cols));
-  pool.parallel_for(num_panels, [&](int64_t panel, int worker) {
-    matrix->decode_panel(panel, source, rows.data() + worker * weight.cols,
-                         out + panel * weight.cols * kPanelRows);
-  });
+  if (weight.release && !weight.row_order.empty()) weight.release(weight.data);
   return matrix;
+}
+
+void CpuMatrix::allocate(uint64_t panel_bytes, uint64_t num_panels) {
+  const auto bytes = checked_mul(panel_bytes, num_panels);
+  // A vector load may run past the last element, never past this padding.
+  const auto padded = bytes ? checked_add<uint64_t>(*bytes, 64) : std::nullopt;
+  if (!padded) throw std::bad_alloc();
+  panel_bytes_ = static_cast<size_t>(panel_bytes);
+  num_bytes_ = static_cast<size_t>(*bytes);
+  // Not cleared here: the threads that fill the panels touch the pages first.
+  data_.reset(static_cast<std::byte*>(
+      ::operator new[](static_cast<size_t>(*padded), std::align_val_t(64))));
+  std::memset(data_.get() + num_bytes_, 0, 64);
+}
+
+void CpuMatrix::fill_panel(int64_t panel, RowSource source, float* row_scratch) {
+  std::byte* out = data_.get() + static_cast<size_t>(panel) * panel_bytes_;
+  const int64_t first_row = panel * kPanelRows;
+  const int64_t num_rows = std::min(kPanelRows, rows_ - first_row);
+  if (storage_ == MatrixStorage::decoded) {
+    decode_panel(panel, source, row_scratch, reinterpret_cast<float*>(out));
+    return;
+  }
+  if (storage_ == MatrixStorage::packed || num_rows < kPanelRows) {
+    std::memset(out, 0, panel_bytes_);
+  }
+  for (int64_t lane = 0; lane < num_rows; ++lane) {
+    const std::byte* row = source(first_row + lane);
+    if (storage_ == MatrixStorage::packed) {
+      pack_panel_row(layout_, row, cols_, lane, reinterpret_cast<uint8_t*>(out));
+    } else {
+      std::memcpy(out + static_cast<size_t>(lane) * row_bytes_, row, row_bytes_);
+    }
+  }
 }
 
 int64_t CpuMatrix::num_panels() const {
   return ceil_div(rows_, kPanelRows);
 }
 
-const std::byte* CpuMatrix::source_row(int64_t row) const {
-  return static_cast<const std::byte*>(bytes_.view().data) + static_cast<size_t>(row) * row_bytes_;
+const std::byte* CpuMatrix::panel_data(int64_t panel) const {
+  return data_.get() + static_cast<size_t>(panel) * panel_bytes_;
 }
 
-void CpuMatrix::decode_panel(int64_t panel, FunctionRef<const std::byte*(int64_t)> source,
-                             float* row_scratch, float* out) const {
+void CpuMatrix::decode_panel(int64_t panel, RowSource source, float* row_scratch,
+                             float* out) const {
   const FormatTraits& traits = format_traits(format_);
   const auto num_blocks = static_cast<size_t>(cols_) / traits.block_elements;
   for (int64_t lane = 0; lane < kPanelRows; ++lane) {
@@ -97,23 +151,41 @@ void CpuMatrix::decode_panel(int64_t panel, FunctionRef<const std::byte*(int64_t
 
 void CpuMatrix::decode_row(int64_t row, float* out) const {
   HEADRACE_CHECK(row >= 0 && row < rows_);
-  if (storage_ == MatrixStorage::source) {
-    const FormatTraits& traits = format_traits(format_);
-    traits.decode(source_row(row), out, static_cast<size_t>(cols_) / traits.block_elements);
-    return;
+  const std::byte* panel = panel_data(row / kPanelRows);
+  const int64_t lane = row % kPanelRows;
+  switch (storage_) {
+    case MatrixStorage::source: {
+      const FormatTraits& traits = format_traits(format_);
+      traits.decode(panel + static_cast<size_t>(lane) * row_bytes_, out,
+                    static_cast<size_t>(cols_) / traits.block_elements);
+      break;
+    }
+    case MatrixStorage::packed:
+      unpack_panel_row(layout_, reinterpret_cast<const uint8_t*>(panel), cols_, lane, out);
+      break;
+    case MatrixStorage::decoded: {
+      const auto* weights = reinterpret_cast<const float*>(panel);
+      for (int64_t k = 0; k < cols_; ++k) out[k] = weights[k * kPanelRows + lane];
+      break;
+    }
   }
-  const float* panel = bytes_.view().f32() + row / kPanelRows * cols_ * kPanelRows;
-  for (int64_t k = 0; k < cols_; ++k) out[k] = panel[k * kPanelRows + row % kPanelRows];
 }
 
 const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
-  if (storage_ == MatrixStorage::decoded) {
-    return bytes_.view().f32() + panel * cols_ * kPanelRows;
-  }
-  decode_panel(
-      panel, [this](int64_t row) { return source_row(row); }, scratch + kPanelRows * cols_,
-      scratch);
+  HEADRACE_CHECK(storage_ != MatrixStorage::packed);
+  const std::byte* data = panel_data(panel);
+  if (storage_ == MatrixStorage::decoded) return reinterpret_cast<const float*>(data);
+  const auto source = [&](int64_t row) {
+    return data + static_cast<size_t>(row - panel * kPanelRows) * row_bytes_;
+  };
+  decode_panel(panel, source, scratch + kPanelRows * cols_, scratch);
   return scratch;
+}
+
+CpuMatrix::IntPanelView CpuMatrix::int_panel(int64_t panel) const {
+  HEADRACE_CHECK(storage_ == MatrixStorage::packed);
+  const auto* scales = reinterpret_cast<const uint8_t*>(panel_data(panel));
+  return {layout_.format, scales, scales + scales_bytes_};
 }
 
 }  // namespace headrace

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <new>
 
 #include "backend/backend.h"
+#include "backend/cpu/panel_pack.h"
 #include "base/function_ref.h"
 #include "base/thread_pool.h"
-#include "tensor/tensor.h"
 
 namespace headrace {
 
@@ -15,11 +16,13 @@ namespace headrace {
 enum class MatrixStorage : uint8_t {
   decoded,  ///< f32 panels [cols][16]: the reference path; 4 bytes a weight
   source,   ///< rows as in the file, decoded panel by panel when used
+  packed,   ///< integer panels, about the file's size: panel_pack.h
 };
 
 class CpuMatrix final : public Matrix {
  public:
-  /// Checks sizes and packs. Errors: corrupt_data (sizes that do not fit each other).
+  /// Checks sizes and packs. Formats that have no integer panels become `source` where `packed` is
+  /// asked for. Errors: corrupt_data (sizes that do not fit each other).
   /// Throws std::bad_alloc.
   static Result<std::unique_ptr<CpuMatrix>> pack(const WeightView& weight, ThreadPool& pool,
                                                  MatrixStorage storage);
@@ -27,7 +30,7 @@ class CpuMatrix final : public Matrix {
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
   Format format() const override { return format_; }
-  size_t bytes() const override { return bytes_.bytes(); }
+  size_t bytes() const override { return num_bytes_; }
   MatrixStorage storage() const { return storage_; }
 
   /// Panels of 16 rows; the last may have fewer that exist.
@@ -40,19 +43,37 @@ class CpuMatrix final : public Matrix {
   /// `scratch` ([cols * 17]).
   const float* float_panel(int64_t panel, float* scratch) const;
 
+  /// Of packed storage.
+  struct IntPanelView {
+    PanelFormat format;
+    const uint8_t* scales = nullptr;
+    const uint8_t* codes = nullptr;
+  };
+  IntPanelView int_panel(int64_t panel) const;
+
  private:
+  struct Free {
+    void operator()(std::byte* data) const { ::operator delete[](data, std::align_val_t(64)); }
+  };
+  /// The file's bytes of output row i.
+  using RowSource = FunctionRef<const std::byte*(int64_t)>;
+
   CpuMatrix() = default;
-  /// `source(row)` is where the file's bytes of output row `row` are; row_scratch: [cols].
-  void decode_panel(int64_t panel, FunctionRef<const std::byte*(int64_t)> source,
-                    float* row_scratch, float* out) const;
-  const std::byte* source_row(int64_t row) const;
+  void allocate(uint64_t panel_bytes, uint64_t num_panels);
+  void fill_panel(int64_t panel, RowSource source, float* row_scratch);
+  void decode_panel(int64_t panel, RowSource source, float* row_scratch, float* out) const;
+  const std::byte* panel_data(int64_t panel) const;
 
   int64_t rows_ = 0;
   int64_t cols_ = 0;
   Format format_ = Format::f32;
   MatrixStorage storage_ = MatrixStorage::decoded;
-  size_t row_bytes_ = 0;  ///< in the file
-  Buffer bytes_;
+  PanelLayout layout_ = {};  ///< of packed storage
+  size_t scales_bytes_ = 0;  ///< of packed storage
+  size_t row_bytes_ = 0;     ///< in the file
+  size_t panel_bytes_ = 0;   ///< of 16 rows here
+  size_t num_bytes_ = 0;
+  std::unique_ptr<std::byte[], Free> data_;
 };
 
 }  // namespace headrace

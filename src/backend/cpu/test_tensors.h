@@ -73,7 +73,7 @@ inline std::vector<size_t> half_offsets(Format format) {
 }
 
 /// What the codes of made-up blocks are.
-enum class Codes { random, all_zeros, all_ones };
+enum class Codes { random, all_zeros, all_ones, only_top_bits };
 
 /// Blocks with scales of a size that real models have.
 inline std::vector<std::byte> made_up_blocks(Format format, int64_t rows, int64_t cols,
@@ -94,9 +94,10 @@ inline std::vector<std::byte> made_up_blocks(Format format, int64_t rows, int64_
     return data;
   }
   for (auto& byte : data) {
-    byte = codes == Codes::random     ? static_cast<std::byte>(numbers.bits() & 0xff)
-           : codes == Codes::all_ones ? std::byte{0xff}
-                                      : std::byte{0};
+    byte = codes == Codes::random          ? static_cast<std::byte>(numbers.bits() & 0xff)
+           : codes == Codes::all_ones      ? std::byte{0xff}
+           : codes == Codes::only_top_bits ? std::byte{0x80}
+                                           : std::byte{0};
   }
   for (size_t block = 0; block < data.size(); block += traits.block_bytes) {
     for (const size_t offset : half_offsets(format)) {

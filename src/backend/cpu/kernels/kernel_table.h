@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/cpu/kernels/panel_layout.h"
+
 namespace headrace {
 
 /// Output rows of a weight matrix that are interleaved, and the lanes of every kernel's arithmetic:
@@ -28,6 +30,33 @@ struct FloatPanel {
   const float* x = nullptr;      ///< [num_rows, cols], x_stride apart
   int64_t x_stride = 0;
   int64_t cols = 0;
+  int64_t num_rows = 0;
+  const float* bias = nullptr;  ///< [num_lanes] or null
+  float* out = nullptr;         ///< [num_rows, num_lanes], out_stride apart
+  int64_t out_stride = 0;
+  int64_t num_lanes = 0;  ///< weight rows of this panel that exist, 1 to 16
+};
+
+/// Rows of activations as 15-bit integers, with a scale for each row and block of 32 columns:
+///   x[r][k] is about scale[r][k / 32] * (128 * high[r][k] + low[r][k]),
+/// high in [-127, 127], low in [-64, 63]. Two planes of 8 bits, because 8 bits alone move the
+/// model's output about as far as the 4-bit weights' own rounding would allow (docs/decisions/).
+/// Row r begins at r * cols elements, of per-block arrays at r * cols / 32. cols is a multiple
+/// of 32.
+struct QuantizedRows {
+  int8_t* high = nullptr;
+  int8_t* low = nullptr;
+  float* scale = nullptr;
+  float* scaled_sum = nullptr;  ///< scale * the block's sum of integers
+  int32_t* sums = nullptr;      ///< sums of integers over each 16 columns: two a block
+  int64_t cols = 0;
+};
+
+/// One panel of packed integer weights times rows of activations.
+struct IntPanel {
+  const uint8_t* scales = nullptr;  ///< see panel_layout.h
+  const uint8_t* codes = nullptr;
+  QuantizedRows x;
   int64_t num_rows = 0;
   const float* bias = nullptr;  ///< [num_lanes] or null
   float* out = nullptr;         ///< [num_rows, num_lanes], out_stride apart
@@ -70,6 +99,13 @@ struct KernelTable {
 
   /// out[r][lane] = sum over k of x[r][k] * panel[k][lane] (+ bias[lane]).
   void (*float_panel)(const FloatPanel& args);
+
+  /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
+  /// their block's scale NaN.
+  void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
+  /// out[r][lane] = sum over k of x[r][k] * weight[lane][k] (+ bias[lane]), by PanelFormat. Null:
+  /// this table multiplies floats only, and weights are not packed for it.
+  void (*int_panel[kNumPanelFormats])(const IntPanel& args);
 
   void (*attend)(const AttentionTile& args);
   /// total = total merged with part, for one row: (max, sum, out [head_dim]).

@@ -5,25 +5,44 @@
 
 namespace headrace {
 
-namespace reference_baseline {
-extern const KernelTable kTable;
-}
+#define HEADRACE_TABLE(set)        \
+  namespace set {                  \
+  extern const KernelTable kTable; \
+  }
+HEADRACE_TABLE(reference_baseline)
 #if defined(__x86_64__)
-namespace reference_avx2 {
-extern const KernelTable kTable;
-}
-namespace reference_avx512 {
-extern const KernelTable kTable;
-}
+HEADRACE_TABLE(reference_avx2)
+HEADRACE_TABLE(reference_avx512)
+HEADRACE_TABLE(avx2)
+HEADRACE_TABLE(avx512)
 #endif
+#undef HEADRACE_TABLE
 
-const KernelTable& kernel_table([[maybe_unused]] Isa isa) {
-  [[maybe_unused]] const CpuFeatures& cpu = cpu_features();
+std::vector<const KernelTable*> kernel_tables(Isa isa) {
+  std::vector<const KernelTable*> tables;
 #if defined(__x86_64__)
-  if (cpu.avx512) return reference_avx512::kTable;
-  if (cpu.avx2) return reference_avx2::kTable;
+  const CpuFeatures& cpu = cpu_features();
+  switch (isa) {
+    case Isa::avx512:
+      if (cpu.avx512_vnni) tables.push_back(&avx512::kTable);
+      break;
+    case Isa::avx2:
+      if (cpu.avx2) tables.push_back(&avx2::kTable);
+      break;
+    case Isa::reference:
+      if (cpu.avx512) tables.push_back(&reference_avx512::kTable);
+      if (cpu.avx2) tables.push_back(&reference_avx2::kTable);
+      break;
+  }
 #endif
-  return reference_baseline::kTable;
+  if (isa == Isa::reference) tables.push_back(&reference_baseline::kTable);
+  return tables;
+}
+
+const KernelTable& kernel_table(Isa isa) {
+  const auto tables = kernel_tables(isa);
+  HEADRACE_CHECK(!tables.empty());
+  return *tables.front();
 }
 
 }  // namespace headrace

@@ -27,15 +27,8 @@ void float_panel_rows(const FloatPanel& a, int64_t first_row) {
     }
     for (int r = 0; r < kRows; ++r) total[r] = total[r] + sum[r];
   }
-  const F16x bias = a.bias != nullptr ? load_part(a.bias, a.num_lanes, 0.0F) : splat(0.0F);
   for (int r = 0; r < kRows; ++r) {
-    float* out = a.out + (first_row + r) * a.out_stride;
-    const F16x y = a.bias != nullptr ? total[r] + bias : total[r];
-    if (a.num_lanes == kPanelRows) {
-      store(out, y);
-    } else {
-      store_part(out, y, a.num_lanes);
-    }
+    store_panel_row(a.out + (first_row + r) * a.out_stride, total[r], a.bias, a.num_lanes);
   }
 }
 

@@ -139,6 +139,16 @@ HEADRACE_INLINE F16x min(F16x a, F16x b) {
   return select(less(a, b), a, b);
 }
 
+/// A panel's results for one row: + bias where there is one, and only the lanes that exist.
+HEADRACE_INLINE void store_panel_row(float* out, F16x y, const float* bias, int64_t num_lanes) {
+  if (bias != nullptr) y = y + load_part(bias, num_lanes, 0.0F);
+  if (num_lanes == kPanelRows) {
+    store(out, y);
+  } else {
+    store_part(out, y, num_lanes);
+  }
+}
+
 /// Sum of the lanes, by halves.
 HEADRACE_INLINE float reduce_add(F16x a) {
   float x[16];
@@ -173,6 +183,18 @@ HEADRACE_INLINE F16x load(const uint16_t* half) {
   for (int i = 0; i < 16; ++i) lanes[i] = f16_to_f32(half[i]);
   return load(lanes);
 #endif
+}
+
+/// Sixteen small integers as floats.
+HEADRACE_INLINE F16x load_integers(const uint8_t* x) {
+  float lanes[16];
+  for (int i = 0; i < 16; ++i) lanes[i] = static_cast<float>(x[i]);
+  return load(lanes);
+}
+HEADRACE_INLINE F16x load_integers(const int8_t* x) {
+  float lanes[16];
+  for (int i = 0; i < 16; ++i) lanes[i] = static_cast<float>(x[i]);
+  return load(lanes);
 }
 
 HEADRACE_INLINE float load_one(const float* x) {

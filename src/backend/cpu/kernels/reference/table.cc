@@ -8,6 +8,8 @@ extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "reference",
     .float_panel = float_panel,
+    .quantize_row = nullptr,
+    .int_panel = {},
     .attend = attend,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,

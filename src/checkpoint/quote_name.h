@@ -7,6 +7,6 @@
 namespace headrace {
 
 /// `text` in single quotes; bytes that are not printable ASCII as \xNN; cut after 80 bytes.
-std::string quoted(std::string_view text);
+std::string quote_name(std::string_view text);
 
 }  // namespace headrace

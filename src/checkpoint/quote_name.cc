@@ -1,9 +1,9 @@
-// See quoted.h.
-#include "checkpoint/quoted.h"
+// See quote_name.h.
+#include "checkpoint/quote_name.h"
 
 namespace headrace {
 
-std::string quoted(std::string_view text) {
+std::string quote_name(std::string_view text) {
   constexpr size_t kLongest = 80;
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out = "'";

@@ -1,0 +1,344 @@
+// See panel_pack.h. Formats are read into Block32, panels are written from it, and the other way
+// round for single rows.
+#include "backend/cpu/panel_pack.h"
+
+#include <cstring>
+
+#include "backend/cpu/kernels/kernel_table.h"
+#include "quant/q4_0.h"
+#include "quant/q4_1.h"
+#include "quant/q4_k.h"
+#include "quant/q5_0.h"
+#include "quant/q5_1.h"
+#include "quant/q5_k.h"
+#include "quant/q6_k.h"
+#include "quant/q8_0.h"
+#include "tensor/half.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kBlocksPerSuper = kSuperBlockCols / kBlockCols;
+constexpr size_t kRegionAlignment = 64;
+
+/// 32 columns of one row.
+struct Block32 {
+  alignas(32) uint8_t codes[32];  ///< s8: the bits of the signed code
+  uint16_t d = 0;
+  uint16_t m = 0;         ///< with_min: m; k_min: dmin
+  uint8_t small[2] = {};  ///< k_min: scale and min; k_signed: the scales of the halves
+};
+
+template <class T>
+T read_block(const std::byte* row, int64_t index) {
+  T block;
+  std::memcpy(&block, row + static_cast<size_t>(index) * sizeof(T), sizeof(T));
+  return block;
+}
+
+void split_nibbles(const uint8_t* qs, uint8_t* codes) {
+  for (int i = 0; i < 16; ++i) codes[i] = qs[i] & 0x0f;
+  for (int i = 0; i < 16; ++i) codes[16 + i] = static_cast<uint8_t>(qs[i] >> 4);
+}
+
+void add_fifth_bits(const uint8_t* qh, uint8_t* codes) {
+  for (int i = 0; i < 32; ++i) {
+    codes[i] = static_cast<uint8_t>(codes[i] | ((qh[i / 8] >> (i % 8)) & 1) << 4);
+  }
+}
+
+/// Columns 32 i to 32 i + 31 of a row.
+template <PanelFormat kFormat>
+Block32 read_block32(const std::byte* row, int64_t i) {
+  Block32 out;
+  if constexpr (kFormat == PanelFormat::q4_0) {
+    const auto block = read_block<BlockQ4_0>(row, i);
+    out.d = block.d;
+    split_nibbles(block.qs, out.codes);
+  } else if constexpr (kFormat == PanelFormat::q4_1) {
+    const auto block = read_block<BlockQ4_1>(row, i);
+    out.d = block.d;
+    out.m = block.m;
+    split_nibbles(block.qs, out.codes);
+  } else if constexpr (kFormat == PanelFormat::q5_0) {
+    const auto block = read_block<BlockQ5_0>(row, i);
+    out.d = block.d;
+    split_nibbles(block.qs, out.codes);
+    add_fifth_bits(block.qh, out.codes);
+  } else if constexpr (kFormat == PanelFormat::q5_1) {
+    const auto block = read_block<BlockQ5_1>(row, i);
+    out.d = block.d;
+    out.m = block.m;
+    split_nibbles(block.qs, out.codes);
+    add_fifth_bits(block.qh, out.codes);
+  } else if constexpr (kFormat == PanelFormat::q8_0) {
+    const auto block = read_block<BlockQ8_0>(row, i);
+    out.d = block.d;
+    std::memcpy(out.codes, block.qs, 32);
+  } else {
+    using Block =
+        std::conditional_t<kFormat == PanelFormat::q4_k, BlockQ4_K,
+                           std::conditional_t<kFormat == PanelFormat::q5_k, BlockQ5_K, BlockQ6_K>>;
+    const auto block = read_block<Block>(row, i / kBlocksPerSuper);
+    const auto group = static_cast<int>(i % kBlocksPerSuper);
+    out.d = block.d;
+    if constexpr (kFormat == PanelFormat::q6_k) {
+      const uint8_t* ql = block.ql + group / 4 * 64 + group % 2 * 32;
+      const uint8_t* qh = block.qh + group / 4 * 32;
+      const int low_shift = group / 2 % 2 * 4;
+      const int high_shift = group % 4 * 2;
+      for (int j = 0; j < 32; ++j) {
+        out.codes[j] =
+            static_cast<uint8_t>(((ql[j] >> low_shift) & 0x0f) | ((qh[j] >> high_shift) & 3) << 4);
+      }
+      std::memcpy(out.small, block.scales + 2 * group, 2);
+    } else {
+      out.m = block.dmin;
+      const KScaleMin k = k_scale_min(block.scales, group);
+      out.small[0] = k.scale;
+      out.small[1] = k.min;
+      const uint8_t* qs = block.qs + group / 2 * 32;
+      const int shift = group % 2 * 4;
+      for (int j = 0; j < 32; ++j) out.codes[j] = (qs[j] >> shift) & 0x0f;
+      if constexpr (kFormat == PanelFormat::q5_k) {
+        for (int j = 0; j < 32; ++j) {
+          out.codes[j] = static_cast<uint8_t>(out.codes[j] | ((block.qh[j] >> group) & 1) << 4);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+size_t code_record_bytes(PanelCodes codes) {
+  switch (codes) {
+    case PanelCodes::u4:
+      return 256;
+    case PanelCodes::u5:
+      return 320;
+    case PanelCodes::u6:
+      return 384;
+    case PanelCodes::s8:
+      return 512;
+  }
+  return 0;
+}
+
+uint32_t load_four(const uint8_t* x) {
+  uint32_t v;
+  std::memcpy(&v, x, 4);
+  return v;
+}
+
+void store_four(uint8_t* out, uint32_t v) {
+  std::memcpy(out, &v, 4);
+}
+
+/// Four columns of one row at once, as the four bytes of a word.
+void write_codes(PanelCodes kind, const uint8_t* codes, uint8_t* record) {
+  if (kind == PanelCodes::s8) {
+    for (int s = 0; s < 8; ++s) store_four(record + 64 * s, load_four(codes + 4 * s));
+    return;
+  }
+  for (int j = 0; j < 4; ++j) {
+    const uint32_t low = load_four(codes + 4 * j) & 0x0f0f0f0fU;
+    const uint32_t high = load_four(codes + 4 * (j + 4)) & 0x0f0f0f0fU;
+    store_four(record + 64 * j, low | high << 4);
+  }
+  if (kind == PanelCodes::u5) {
+    uint32_t bits = 0;
+    for (int s = 0; s < 8; ++s) bits |= ((load_four(codes + 4 * s) >> 4) & 0x01010101U) << s;
+    store_four(record + 256, bits);
+  } else if (kind == PanelCodes::u6) {
+    for (int i = 0; i < 2; ++i) {
+      uint32_t bits = 0;
+      for (int t = 0; t < 4; ++t) {
+        bits |= ((load_four(codes + 4 * (4 * i + t)) >> 4) & 0x03030303U) << (2 * t);
+      }
+      store_four(record + 256 + 64 * i, bits);
+    }
+  }
+}
+
+void read_codes(PanelCodes kind, const uint8_t* record, uint8_t* codes) {
+  if (kind == PanelCodes::s8) {
+    for (int s = 0; s < 8; ++s) store_four(codes + 4 * s, load_four(record + 64 * s));
+    return;
+  }
+  for (int s = 0; s < 8; ++s) {
+    uint32_t four = (load_four(record + 64 * (s % 4)) >> (s / 4 * 4)) & 0x0f0f0f0fU;
+    if (kind == PanelCodes::u5) {
+      four |= ((load_four(record + 256) >> s) & 0x01010101U) << 4;
+    } else if (kind == PanelCodes::u6) {
+      four |= ((load_four(record + 256 + 64 * (s / 4)) >> (s % 4 * 2)) & 0x03030303U) << 4;
+    }
+    store_four(codes + 4 * s, four);
+  }
+}
+
+/// Where the parts of one row's scales are: f16 at d and m, small numbers at small[0], small[1].
+struct ScalePlaces {
+  size_t d = 0;
+  size_t m = 0;
+  size_t small[2] = {};
+};
+
+ScalePlaces scale_places(PanelScales kind, int64_t block, int64_t lane) {
+  const auto b = static_cast<size_t>(block);
+  const auto super = static_cast<size_t>(block / kBlocksPerSuper);
+  const auto within = static_cast<size_t>(block % kBlocksPerSuper);
+  const auto r = static_cast<size_t>(lane);
+  constexpr size_t kSmallBytes = 32 * kBlocksPerSuper;
+  switch (kind) {
+    case PanelScales::one:
+      return {32 * b + 2 * r, 0, {}};
+    case PanelScales::with_min:
+      return {64 * b + 2 * r, 64 * b + 32 + 2 * r, {}};
+    case PanelScales::k_min: {
+      const size_t record = super * (64 + kSmallBytes);
+      const size_t small = record + 64 + 32 * within + r;
+      return {record + 2 * r, record + 32 + 2 * r, {small, small + 16}};
+    }
+    case PanelScales::k_signed: {
+      const size_t record = super * (32 + kSmallBytes);
+      const size_t small = record + 32 + 32 * within + r;
+      return {record + 2 * r, 0, {small, small + 16}};
+    }
+  }
+  return {};
+}
+
+bool has_min(PanelScales kind) {
+  return kind == PanelScales::with_min || kind == PanelScales::k_min;
+}
+bool has_small(PanelScales kind) {
+  return kind == PanelScales::k_min || kind == PanelScales::k_signed;
+}
+
+template <PanelFormat kFormat>
+void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
+              uint8_t* panel) {
+  uint8_t* codes = panel + panel_scales_bytes(layout, cols) + 4 * static_cast<size_t>(lane);
+  const size_t record_bytes = code_record_bytes(layout.codes);
+  for (int64_t i = 0; i < cols / kBlockCols; ++i) {
+    const Block32 block = read_block32<kFormat>(row, i);
+    write_codes(layout.codes, block.codes, codes + static_cast<size_t>(i) * record_bytes);
+    const ScalePlaces places = scale_places(layout.scales, i, lane);
+    std::memcpy(panel + places.d, &block.d, 2);
+    if (has_min(layout.scales)) std::memcpy(panel + places.m, &block.m, 2);
+    if (has_small(layout.scales)) {
+      panel[places.small[0]] = block.small[0];
+      panel[places.small[1]] = block.small[1];
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<PanelLayout> panel_layout(Format format) {
+  switch (format) {
+    case Format::q4_0:
+      return PanelLayout{PanelFormat::q4_0, PanelCodes::u4, PanelScales::one, 8};
+    case Format::q4_1:
+      return PanelLayout{PanelFormat::q4_1, PanelCodes::u4, PanelScales::with_min, 0};
+    case Format::q5_0:
+      return PanelLayout{PanelFormat::q5_0, PanelCodes::u5, PanelScales::one, 16};
+    case Format::q5_1:
+      return PanelLayout{PanelFormat::q5_1, PanelCodes::u5, PanelScales::with_min, 0};
+    case Format::q8_0:
+      return PanelLayout{PanelFormat::q8_0, PanelCodes::s8, PanelScales::one, 0};
+    case Format::q4_k:
+      return PanelLayout{PanelFormat::q4_k, PanelCodes::u4, PanelScales::k_min, 0};
+    case Format::q5_k:
+      return PanelLayout{PanelFormat::q5_k, PanelCodes::u5, PanelScales::k_min, 0};
+    case Format::q6_k:
+      return PanelLayout{PanelFormat::q6_k, PanelCodes::u6, PanelScales::k_signed, 32};
+    default:
+      return std::nullopt;
+  }
+}
+
+size_t panel_scales_bytes(const PanelLayout& layout, int64_t cols) {
+  const auto blocks = static_cast<size_t>(cols / kBlockCols);
+  const auto supers = static_cast<size_t>(cols / kSuperBlockCols);
+  constexpr size_t kSmallBytes = 32 * kBlocksPerSuper;
+  size_t bytes = 0;
+  switch (layout.scales) {
+    case PanelScales::one:
+      bytes = 32 * blocks;
+      break;
+    case PanelScales::with_min:
+      bytes = 64 * blocks;
+      break;
+    case PanelScales::k_min:
+      bytes = supers * (64 + kSmallBytes);
+      break;
+    case PanelScales::k_signed:
+      bytes = supers * (32 + kSmallBytes);
+      break;
+  }
+  return (bytes + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
+}
+
+size_t panel_bytes(const PanelLayout& layout, int64_t cols) {
+  return panel_scales_bytes(layout, cols) +
+         static_cast<size_t>(cols / kBlockCols) * code_record_bytes(layout.codes);
+}
+
+void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
+                    uint8_t* panel) {
+  switch (layout.format) {
+    case PanelFormat::q4_0:
+      return pack_row<PanelFormat::q4_0>(layout, row, cols, lane, panel);
+    case PanelFormat::q4_1:
+      return pack_row<PanelFormat::q4_1>(layout, row, cols, lane, panel);
+    case PanelFormat::q5_0:
+      return pack_row<PanelFormat::q5_0>(layout, row, cols, lane, panel);
+    case PanelFormat::q5_1:
+      return pack_row<PanelFormat::q5_1>(layout, row, cols, lane, panel);
+    case PanelFormat::q8_0:
+      return pack_row<PanelFormat::q8_0>(layout, row, cols, lane, panel);
+    case PanelFormat::q4_k:
+      return pack_row<PanelFormat::q4_k>(layout, row, cols, lane, panel);
+    case PanelFormat::q5_k:
+      return pack_row<PanelFormat::q5_k>(layout, row, cols, lane, panel);
+    case PanelFormat::q6_k:
+      return pack_row<PanelFormat::q6_k>(layout, row, cols, lane, panel);
+  }
+}
+
+void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
+                      float* out) {
+  const uint8_t* codes = panel + panel_scales_bytes(layout, cols) + 4 * static_cast<size_t>(lane);
+  const size_t record_bytes = code_record_bytes(layout.codes);
+  const auto half_at = [&](size_t place) {
+    uint16_t half;
+    std::memcpy(&half, panel + place, 2);
+    return f16_to_f32(half);
+  };
+  for (int64_t i = 0; i < cols / kBlockCols; ++i) {
+    uint8_t q[32];
+    read_codes(layout.codes, codes + static_cast<size_t>(i) * record_bytes, q);
+    const ScalePlaces places = scale_places(layout.scales, i, lane);
+    const float d = half_at(places.d);
+    float scale[2] = {d, d};
+    float min = 0.0F;
+    if (layout.scales == PanelScales::with_min) {
+      min = half_at(places.m);
+    } else if (layout.scales == PanelScales::k_min) {
+      scale[0] = scale[1] = d * static_cast<float>(panel[places.small[0]]);
+      min = -(half_at(places.m) * static_cast<float>(panel[places.small[1]]));
+    } else if (layout.scales == PanelScales::k_signed) {
+      for (int half = 0; half < 2; ++half) {
+        scale[half] = d * static_cast<float>(static_cast<int8_t>(panel[places.small[half]]));
+      }
+    }
+    for (int j = 0; j < 32; ++j) {
+      const int code = layout.codes == PanelCodes::s8 ? static_cast<int8_t>(q[j]) : q[j];
+      const float product = scale[j / 16] * static_cast<float>(code - layout.code_offset);
+      out[i * 32 + j] = has_min(layout.scales) ? product + min : product;
+    }
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,49 @@
+// The runner of real models. Owns the KV pages. Must not know who owns which block.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/kv_memory.h"
+#include "engine/runner.h"
+#include "model/model.h"
+#include "sampling/chain.h"
+
+namespace headrace {
+
+struct BackendRunnerOptions {
+  KvType kv_type = KvType::f16;
+  int64_t block_tokens = 16;
+  int64_t max_step_rows = 256;
+  int64_t max_sequences = 1;
+};
+
+class BackendRunner final : public ModelRunner {
+ public:
+  /// `model` and `clock` must outlive the runner. `num_blocks`: one number a cache group. Throws
+  /// std::bad_alloc.
+  BackendRunner(Model& model, const BackendRunnerOptions& options,
+                std::span<const int64_t> num_blocks, const Clock& clock);
+
+  const ModelInfo& info() const override { return model_.info(); }
+  void launch(Batch& batch) override;
+  void collect(Batch& batch) override;
+
+ private:
+  void choose(BatchSample& sample, int64_t row);
+  void take_argmax(BatchSample& sample, int64_t row, TokenId best);
+
+  Model& model_;
+  const Clock& clock_;
+  KvMemory memory_;
+  Tensor logits_;  ///< [samples, vocab] of the step under way
+  // Reused from step to step.
+  std::vector<StepCache> caches_;
+  std::vector<TokenId> best_;
+  std::vector<float> row_;
+  ChainScratch scratch_;
+};
+
+}  // namespace headrace

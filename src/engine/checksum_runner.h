@@ -1,0 +1,49 @@
+// A model for tests of scheduler and engine: the next token is a hash of the seed and of all tokens
+// so far, read back through the block tables from a pretended cache. A lost, repeated or swapped
+// token, block or position shows in every token after it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/runner.h"
+#include "kv/cache_group.h"
+
+namespace headrace {
+
+/// What the checksum model says after `tokens`.
+TokenId checksum_next(std::span<const TokenId> tokens, uint64_t seed, int64_t vocab_size);
+
+class ChecksumRunner final : public ModelRunner {
+ public:
+  /// The first group must have no window: all tokens are read from it. Others are compared with it
+  /// where their window reaches.
+  ChecksumRunner(ModelInfo info, std::span<const CacheGeometry> geometries,
+                 std::span<const int64_t> num_blocks);
+
+  const ModelInfo& info() const override { return info_; }
+  void launch(Batch& batch) override;
+  void collect(Batch& batch) override;
+
+  int64_t num_steps() const { return num_steps_; }
+  int64_t most_rows() const { return most_rows_; }
+  /// The next step throws instead (launch).
+  void fail_next_step() { fails_next_ = true; }
+
+ private:
+  struct Slot {
+    TokenId token = -1;
+    int64_t position = -1;
+  };
+  Slot& slot(size_t group, std::span<const int32_t> block_table, int64_t position);
+
+  ModelInfo info_;
+  std::vector<CacheGeometry> geometries_;
+  std::vector<std::vector<Slot>> slots_;  // by group
+  int64_t num_steps_ = 0;
+  int64_t most_rows_ = 0;
+  bool fails_next_ = false;
+};
+
+}  // namespace headrace

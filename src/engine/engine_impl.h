@@ -1,0 +1,83 @@
+// The engine: its step, its thread, and how one is made for a model. Must not know text, JSON or
+// sockets.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "backend/kv_view.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "engine/inbox.h"
+#include "engine/runner.h"
+#include "engine/scheduler.h"
+#include "headrace/engine.h"
+#include "headrace/result.h"
+
+namespace headrace {
+
+class Model;
+
+struct EngineOptions {
+  KvType kv_type = KvType::f16;
+  int64_t context = 0;  ///< tokens a sequence may hold; 0: the model's
+  int64_t block_tokens = 16;
+  int64_t chunk_tokens = 256;  ///< rows of a step; raised to max_sequences
+  int64_t max_sequences = 1;   ///< running at once; others wait
+  int64_t kv_tokens = 0;       ///< tokens the cache holds over all; 0: max_sequences * context
+};
+
+/// Blocks of each cache group for these options. `geometries` as of cache_geometries().
+std::vector<int64_t> engine_blocks(const EngineOptions& options,
+                                   std::span<const CacheGeometry> geometries);
+
+/// Starts an engine. `model` must outlive it, and nothing else may use the model's backend.
+/// Errors: out_of_range (an option), resource_exhausted (memory for KV or activations).
+Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& options);
+
+/// What the outside world is to an engine.
+struct EngineParts {
+  std::unique_ptr<ModelRunner> runner;
+  std::shared_ptr<const Clock> clock;
+  std::shared_ptr<RandomSource> random;  ///< fresh seeds
+};
+
+class EngineImpl final : public Engine {
+ public:
+  /// `options` are complete and valid; `num_blocks`: one number a geometry.
+  EngineImpl(EngineParts parts, const EngineOptions& options,
+             std::span<const CacheGeometry> geometries, std::span<const int64_t> num_blocks);
+  /// Cancels what still runs.
+  ~EngineImpl() override;
+
+  Result<Stream> submit(Request request) override;
+  int64_t max_context() const override { return options_.context; }
+  const ModelInfo& model() const override { return parts_.runner->info(); }
+
+  /// Runs steps on a thread of its own from now on.
+  void start();
+  /// One step by hand, where start() was not called. With `wait`, blocks while there is no work.
+  /// Returns false once the engine is to stop.
+  bool step(bool wait);
+
+  const Scheduler& scheduler() const { return scheduler_; }
+
+ private:
+  Result<int64_t> check(const Request& request) const;
+  void fail_step(const Error& error);
+  void emit();
+
+  EngineParts parts_;
+  const EngineOptions options_;
+  std::shared_ptr<Inbox> inbox_;
+  Scheduler scheduler_;
+  std::atomic<uint64_t> next_id_{0};
+  std::mutex random_mutex_;  // guards parts_.random
+  std::thread thread_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,88 @@
+// From a model and options to a running engine.
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/checked.h"
+#include "engine/backend_runner.h"
+#include "engine/engine_impl.h"
+#include "engine/kv_memory.h"
+#include "model/model.h"
+
+namespace headrace {
+namespace {
+
+Result<void> check_option(std::string_view name, int64_t value, int64_t min, int64_t max) {
+  if (value >= min && value <= max) return {};
+  return Error{ErrorCode::out_of_range,
+               "expected " + std::to_string(min) + " to " + std::to_string(max) + ", found " +
+                   std::to_string(value),
+               std::string(name), ""};
+}
+
+Result<EngineOptions> completed(EngineOptions options, const ModelInfo& model) {
+  constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
+  if (options.context == 0) options.context = model.context_length;
+  HEADRACE_TRY(check_option("context", options.context, 2, kMaxTokens));
+  HEADRACE_TRY(check_option("max_sequences", options.max_sequences, 1, 4096));
+  HEADRACE_TRY(check_option("chunk_tokens", options.chunk_tokens, 1, 65536));
+  HEADRACE_TRY(check_option("block_tokens", options.block_tokens, kKeyPanelTokens, 1024));
+  if (options.block_tokens % kKeyPanelTokens != 0) {
+    return Error{ErrorCode::out_of_range,
+                 "expected a multiple of " + std::to_string(kKeyPanelTokens) + ", found " +
+                     std::to_string(options.block_tokens),
+                 "block_tokens", ""};
+  }
+  if (options.kv_tokens == 0) options.kv_tokens = options.max_sequences * options.context;
+  HEADRACE_TRY(check_option("kv_tokens", options.kv_tokens, options.context,
+                            std::numeric_limits<int64_t>::max() / 2));
+  options.chunk_tokens = std::max(options.chunk_tokens, options.max_sequences);
+  return options;
+}
+
+}  // namespace
+
+std::vector<int64_t> engine_blocks(const EngineOptions& options,
+                                   std::span<const CacheGeometry> geometries) {
+  std::vector<int64_t> out;
+  for (const CacheGeometry& geometry : geometries) {
+    const int64_t one = max_blocks_held(geometry, options.context, options.chunk_tokens);
+    // Sequences that share kv_tokens waste at most part of a block each.
+    const int64_t shared =
+        ceil_div(options.kv_tokens, geometry.block_tokens) + options.max_sequences - 1;
+    out.push_back(std::max(one, std::min(shared, options.max_sequences * one)));
+  }
+  return out;
+}
+
+Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& wanted) {
+  HEADRACE_ASSIGN(const EngineOptions options, completed(wanted, model.info()));
+  const auto geometries = cache_geometries(model, options.block_tokens);
+  const auto num_blocks = engine_blocks(options, geometries);
+  for (const int64_t count : num_blocks) {
+    HEADRACE_TRY(check_option("kv blocks", count, 0, std::numeric_limits<int32_t>::max()));
+  }
+  try {
+    const auto clock = std::make_shared<SystemClock>();
+    const BackendRunnerOptions runner_options{.kv_type = options.kv_type,
+                                              .block_tokens = options.block_tokens,
+                                              .max_step_rows = options.chunk_tokens,
+                                              .max_sequences = options.max_sequences};
+    EngineParts parts;
+    parts.runner = std::make_unique<BackendRunner>(model, runner_options, num_blocks, *clock);
+    parts.clock = clock;
+    parts.random = std::make_shared<SystemRandom>();
+    auto engine = std::make_unique<EngineImpl>(std::move(parts), options, geometries, num_blocks);
+    engine->start();
+    return std::unique_ptr<Engine>(std::move(engine));
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::resource_exhausted,
+                 "there is not enough memory for a cache of " + std::to_string(options.kv_tokens) +
+                     " tokens",
+                 "", "use a smaller context or fewer sequences"};
+  }
+}
+
+}  // namespace headrace

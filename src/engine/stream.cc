@@ -1,0 +1,61 @@
+// See stream_impl.h and headrace/engine.h.
+#include <utility>
+
+#include "engine/inbox.h"
+#include "engine/stream_impl.h"
+
+namespace headrace {
+
+Stream::Impl::Impl(std::shared_ptr<Inbox> inbox, uint64_t sequence_id)
+    : inbox_(std::move(inbox)), sequence_id_(sequence_id) {}
+
+void Stream::Impl::push(Event event) {
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = !std::holds_alternative<TokenEvent>(event);
+    events_.push_back(std::move(event));
+  }
+  arrived_.notify_all();
+}
+
+std::optional<Event> Stream::Impl::next() {
+  std::unique_lock lock(mutex_);
+  arrived_.wait(lock, [&] { return !events_.empty() || has_ended_; });
+  if (events_.empty()) return std::nullopt;
+  Event event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+void Stream::Impl::cancel() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_ended_) return;
+  }
+  inbox_->cancel(sequence_id_);
+}
+
+Stream::Stream(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Stream::Stream(Stream&&) noexcept = default;
+
+Stream& Stream::operator=(Stream&& other) noexcept {
+  if (this != &other) {
+    if (impl_) impl_->cancel();
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
+
+Stream::~Stream() {
+  if (impl_) impl_->cancel();
+}
+
+std::optional<Event> Stream::next() {
+  return impl_->next();
+}
+
+void Stream::cancel() {
+  impl_->cancel();
+}
+
+}  // namespace headrace
