@@ -1,5 +1,11 @@
 # headrace_library(name SOURCES ... LINK ...): one static library per src/ folder.
 # headrace_test(name SOURCES ... LINK ... LABELS ...): one GoogleTest program.
+# headrace_fuzz(name SOURCES ... LINK ...): one libFuzzer program.
+
+# Folders whose tests run under the sanitizers in scripts/test: those that read untrusted input, and
+# those with threads. A test outside them joins by the label asan or tsan.
+set(HEADRACE_ASAN_FOLDERS base checkpoint text store cli)
+set(HEADRACE_TSAN_FOLDERS engine)
 
 add_library(headrace_flags INTERFACE)
 target_compile_features(headrace_flags INTERFACE cxx_std_20)
@@ -20,6 +26,11 @@ function(headrace_library name)
   target_link_libraries(headrace_${name} PUBLIC headrace_flags ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
 endfunction()
 
+# What scripts/test builds in the presets asan, tsan and fuzz.
+add_custom_target(asan_tests)
+add_custom_target(tsan_tests)
+add_custom_target(fuzz_all)
+
 function(headrace_test name)
   if(NOT HEADRACE_BUILD_TESTS)
     return()
@@ -35,7 +46,19 @@ function(headrace_test name)
     set(ARG_TIMEOUT 300)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX REPLACE "/.*" "" folder "${folder}")
+  foreach(kind ASAN TSAN)
+    string(TOLOWER ${kind} label)
+    if(folder IN_LIST HEADRACE_${kind}_FOLDERS)
+      list(APPEND ARG_LABELS ${label})
+    endif()
+    if(label IN_LIST ARG_LABELS)
+      add_dependencies(${label}_tests ${name})
+    endif()
+  endforeach()
   if(ARG_LABELS)
+    list(REMOVE_DUPLICATES ARG_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
   endif()
 endfunction()
@@ -50,5 +73,6 @@ function(headrace_fuzz name)
   target_link_libraries(fuzz_${name} PRIVATE ${ARG_LINK})
   target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzz_all fuzz_${name})
   set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 endfunction()

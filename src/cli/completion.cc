@@ -56,16 +56,24 @@ std::string quoted(const std::string& text) {
 
 // --- bash
 
-/// The statement that fills COMPREPLY, for a value.
+/// The statement that fills COMPREPLY from the lines of these commands; names may have spaces.
+std::string bash_fill(const std::string& commands) {
+  return "mapfile -t COMPREPLY < <(" + commands + ")";
+}
+
+std::string bash_words(const std::string& quoted_words) {
+  return "compgen -W " + quoted_words + " -- \"$cur\"";
+}
+
 std::string bash_reply(const Option& option) {
+  static const std::string kFiles = "compgen -f -- \"$cur\"";
   switch (values_of(option)) {
     case Values::words:
-      return "COMPREPLY=($(compgen -W " + quoted(joined(option.choices, " ")) + " -- \"$cur\"))";
+      return bash_fill(bash_words(quoted(joined(option.choices, " "))));
     case Values::models:
-      return "COMPREPLY=($(compgen -W \"$(headrace list --names 2>/dev/null)\" -- \"$cur\") "
-             "$(compgen -f -- \"$cur\"))";
+      return bash_fill(bash_words("\"$(headrace list --names 2>/dev/null)\"") + "; " + kFiles);
     case Values::files:
-      return "COMPREPLY=($(compgen -f -- \"$cur\"))";
+      return bash_fill(kFiles);
     default:
       return "COMPREPLY=()";
   }
@@ -83,10 +91,10 @@ std::string bash_command(const Command& command) {
     }
   }
   if (command.name == "help") {
-    positional = "COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))";
+    positional = bash_fill(bash_words("\"$commands\""));
   }
-  out += "      esac\n      if [[ $cur == -* ]]; then\n        COMPREPLY=($(compgen -W " +
-         quoted(all_names(command)) + " -- \"$cur\"))\n      else\n        " + positional +
+  out += "      esac\n      if [[ $cur == -* ]]; then\n        " +
+         bash_fill(bash_words(quoted(all_names(command)))) + "\n      else\n        " + positional +
          "\n      fi ;;\n";
   return out;
 }
@@ -100,8 +108,9 @@ std::string bash_script(const std::vector<Command>& commands) {
       "  local commands=" +
       quoted(command_names(commands)) +
       "\n  COMPREPLY=()\n"
-      "  if ((COMP_CWORD == 1)); then\n"
-      "    COMPREPLY=($(compgen -W \"$commands --help --version\" -- \"$cur\"))\n"
+      "  if ((COMP_CWORD == 1)); then\n    " +
+      bash_fill(bash_words("\"$commands --help --version\"")) +
+      "\n"
       "    return\n"
       "  fi\n"
       "  case \"${COMP_WORDS[1]}\" in\n";

@@ -72,8 +72,15 @@ Error explain(const PackagePart& part, const ProcessResult& result) {
                                 "Temporary failure in name resolution", "Connection broken"})) {
     return Error{ErrorCode::io_error, "the package index cannot be reached", requirement, hint};
   }
+  // An index that answers lists the versions that it has; without retries pip says no more.
+  if (contains_any(result.err, {"(from versions: none)"})) {
+    return Error{ErrorCode::io_error,
+                 "the package index cannot be reached, or does not have the package", requirement,
+                 hint};
+  }
   if (contains_any(result.err, {"No matching distribution found"})) {
-    return Error{ErrorCode::not_found, "pip finds no such package", requirement, hint};
+    return Error{ErrorCode::not_found, "the package index does not have this version", requirement,
+                 hint};
   }
   const std::string reason = last_error_line(result.err);
   return Error{ErrorCode::io_error,

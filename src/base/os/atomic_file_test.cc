@@ -1,0 +1,93 @@
+#include "base/os/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "base/os/signals.h"
+
+namespace headrace {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string content(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class AtomicFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  size_t num_files() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+  const std::string folder_ = ::testing::TempDir() + "headrace_atomic";
+  const std::string temporary_ = folder_ + "/part";
+  const std::string path_ = folder_ + "/whole";
+};
+
+TEST_F(AtomicFileTest, AppearsWithCommitOnly) {
+  std::ofstream(path_) << "old";
+  {
+    auto file = AtomicFile::create(temporary_);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->write(bytes_of("new ")).ok());
+    ASSERT_TRUE(file->write(bytes_of("text")).ok());
+    EXPECT_EQ(content(path_), "old");
+    const AtomicFile moved = std::move(file).value();
+  }
+  EXPECT_EQ(content(path_), "old");
+  EXPECT_EQ(num_files(), 1u);
+  auto file = AtomicFile::create(temporary_);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->write(bytes_of("new text")).ok());
+  ASSERT_TRUE(file->commit(path_).ok());
+  EXPECT_EQ(content(path_), "new text");
+  EXPECT_EQ(num_files(), 1u);
+}
+
+TEST_F(AtomicFileTest, AFullDiskIsAnErrorAndLeavesNothing) {
+  ignore_file_size_signal();
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct rlimit small = before;
+  small.rlim_cur = 1000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  ErrorCode code{};
+  {
+    auto file = AtomicFile::create(temporary_);
+    ASSERT_TRUE(file.ok());
+    const auto written = file->write(bytes_of(std::string(5000, 'x')));
+    ASSERT_FALSE(written.ok());
+    code = written.error().code;
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(code, ErrorCode::resource_exhausted);
+  EXPECT_EQ(num_files(), 0u);
+}
+
+TEST_F(AtomicFileTest, AFolderThatIsNotThere) {
+  EXPECT_EQ(AtomicFile::create("/no/such/folder/x").error().code, ErrorCode::io_error);
+}
+
+TEST(FreeDisk, IsKnownForFoldersThatAre) {
+  const auto free = free_disk_bytes("/");
+  ASSERT_TRUE(free.ok());
+  EXPECT_LT(*free, uint64_t{1} << 60);
+  EXPECT_FALSE(free_disk_bytes("/no/such/folder").ok());
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""The program from outside: wrong usage, exit codes, streams, and what needs no model.
+
+Usage: usage_test.py PROGRAM [unittest arguments]
+"""
+import json
+import os
+import pathlib
+import pty
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = ""
+
+
+def run(*arguments, environment=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE):
+    env = dict(os.environ, **(environment or {}))
+    return subprocess.run([PROGRAM, *arguments], stdin=stdin, stdout=stdout,
+                          stderr=subprocess.PIPE, text=True, env=env, timeout=60, check=False)
+
+
+def on_terminal(*arguments, environment=None, answer=b""):
+    """Runs the program with a terminal for all three streams; returns (exit code, output)."""
+    env = dict(os.environ, TERM="xterm", **(environment or {}))
+    process_id, terminal = pty.fork()
+    if process_id == 0:
+        os.execve(PROGRAM, [PROGRAM, *arguments], env)
+    if answer:
+        os.write(terminal, answer)
+    output = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        output += piece
+    _, status = os.waitpid(process_id, 0)
+    return os.waitstatus_to_exitcode(status), output.decode()
+
+
+class Usage(unittest.TestCase):
+    def check_usage_fault(self, *arguments, says):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 2, result)
+        self.assertEqual(result.stdout, "")
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 2, lines)
+        self.assertTrue(lines[0].startswith("headrace"), lines)
+        self.assertTrue(lines[1].startswith("see headrace"), lines)
+        for part in says:
+            self.assertIn(part, lines[0])
+
+    def test_wrong_usage_is_one_line_and_the_way_out(self):
+        self.check_usage_fault(says=["expected a command"])
+        self.check_usage_fault("lst", says=["unknown command 'lst'", "did you mean list?"])
+        self.check_usage_fault("--versoin", says=["did you mean --version?"])
+        self.check_usage_fault("list", "--jsno", says=["headrace list: --jsno", "--json"])
+        self.check_usage_fault("list", "extra", says=["unexpected argument 'extra'"])
+        self.check_usage_fault("rm", says=["NAME: missing argument"])
+        self.check_usage_fault("rm", "smollm2-135m", "--yse", says=["--yes"])
+        self.check_usage_fault("completion", "tcsh", says=["bash, zsh or fish", "'tcsh'"])
+        self.check_usage_fault("help", "pul", says=["did you mean pull?"])
+        self.check_usage_fault("lis\x1b[31mt\n", says=["\\x1b[31m", "\\n"])
+
+    def test_json_errors_are_objects(self):
+        for arguments, code, exit_code in [(["list", "--jsno", "--json"], "invalid_argument", 2),
+                                           (["pull", "no-such-model", "--json"], "not_found", 1),
+                                           (["show", "no-such-model", "--json"], "not_found", 1)]:
+            result = run(*arguments)
+            self.assertEqual(result.returncode, exit_code, result)
+            error = json.loads(result.stdout)["error"]
+            self.assertEqual(sorted(error), ["code", "hint", "message", "where"])
+            self.assertEqual(error["code"], code)
+            self.assertTrue(result.stderr.startswith("headrace"))
+
+    def test_version_and_help(self):
+        self.assertRegex(run("--version").stdout, r"^headrace \d+\.\d+\.\d+\n$")
+        for arguments in (["--version", "--json"], ["--json", "--version"]):
+            self.assertEqual(json.loads(run(*arguments).stdout)["name"], "headrace")
+        overview = run("--help")
+        self.assertEqual((overview.returncode, overview.stderr), (0, ""))
+        self.assertEqual(run("help").stdout, overview.stdout)
+        commands = [line.split()[0] for line in
+                    overview.stdout.split("Commands:\n")[1].split("\n\n")[0].splitlines()]
+        self.assertIn("pull", commands)
+        for command in commands:
+            page = run(command, "--help")
+            self.assertEqual((page.returncode, page.stderr), (0, ""), command)
+            self.assertIn("Examples:", page.stdout, command)
+            self.assertEqual(run("help", command).stdout, page.stdout)
+
+    def test_a_full_disk_under_standard_output_is_a_fault(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = run("--help", stdout=full)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot write to standard output", result.stderr)
+
+
+class Terminal(unittest.TestCase):
+    def test_colours_on_a_terminal_only(self):
+        self.assertNotIn("\x1b", run("--help").stdout)
+        self.assertIn("\x1b[1m", on_terminal("--help")[1])
+        self.assertNotIn("\x1b", on_terminal("--help", environment={"NO_COLOR": "1"})[1])
+
+
+class Store(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.environment = {"HEADRACE_HOME": self.folder.name}
+        self.models = pathlib.Path(self.folder.name, "models")
+
+    def add(self, name):
+        self.models.mkdir(exist_ok=True)
+        path = self.models / f"{name}.gguf"
+        path.write_text("not really a model")
+        return path
+
+    def call(self, *arguments):
+        return run(*arguments, environment=self.environment)
+
+    def test_list_and_show(self):
+        self.assertIn("no models", self.call("list").stdout)
+        path = self.add("mine")
+        listed = json.loads(self.call("list", "--json").stdout)
+        self.assertEqual(listed["models"],
+                         [{"name": "mine", "path": str(path), "size_bytes": 18}])
+        self.assertIn("smollm2-135m", [entry["name"] for entry in listed["catalog"]])
+        self.assertEqual(self.call("list", "--names").stdout, "mine\n")
+        shown = json.loads(self.call("show", "mine", "--json").stdout)
+        self.assertEqual((shown["stored"], shown["path"]), (True, str(path)))
+        licence = json.loads(self.call("show", "gemma3-270m", "--json").stdout)
+        self.assertFalse(licence["stored"])
+        self.assertIn("Gemma Terms", licence["license_note"])
+
+    def test_rm_asks_on_a_terminal_and_needs_yes_elsewhere(self):
+        path = self.add("mine")
+        self.assertEqual(self.call("rm", "mine").returncode, 2)
+        code, output = on_terminal("rm", "mine", environment=self.environment, answer=b"n\n")
+        self.assertEqual(code, 1)
+        self.assertIn("[y/N]", output)
+        self.assertTrue(path.exists())
+        code, _ = on_terminal("rm", "mine", environment=self.environment, answer=b"y\n")
+        self.assertEqual(code, 0)
+        self.assertFalse(path.exists())
+        self.add("mine")
+        self.assertEqual(self.call("rm", "mine", "--yes").returncode, 0)
+        self.assertEqual(self.call("rm", "mine", "--yes").returncode, 1)
+
+    def test_pull_without_a_network_leaves_nothing(self):
+        self.environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
+        result = self.call("pull", "smollm2-135m")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("headrace: error:", result.stderr)
+        self.assertIn("hint:", result.stderr)
+        self.assertNotIn("\x1b", result.stderr)
+        self.assertEqual([path for path in self.models.rglob("*")
+                          if path.is_file() and path.suffix != ".lock"], [])
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
