@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "app/log_probs.h"
 #include "base/check.h"
 #include "base/checked.h"
+#include "sampling/logprobs.h"
 
 namespace headrace {
 namespace {
@@ -97,7 +97,7 @@ Result<void> KlBaseWriter::add_row(std::span<const float> logits, double normali
   const float depth = std::min(highest - *lowest_at, kMaxDepth);
   put(row_.data(), static_cast<float>(static_cast<double>(highest) - normalizer));
   put(row_.data() + 4, depth);
-  put(row_.data() + 8, largest(logits));
+  put(row_.data() + 8, argmax(logits));
   const float inverse = depth > 0 ? 1.0F / depth : 0.0F;
   std::byte* at = row_.data() + kRowHeadBytes;
   for (size_t i = 0; i < logits.size(); ++i) {

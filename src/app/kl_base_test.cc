@@ -1,4 +1,5 @@
 #include "app/kl_base.h"
+#include "sampling/logprobs.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,6 @@
 #include <fstream>
 #include <random>
 
-#include "app/log_probs.h"
 
 namespace headrace {
 namespace {
@@ -73,11 +73,11 @@ TEST_F(KlBase, ReadsBackWithinTheStatedError) {
   std::vector<float> got(kVocab);
   for (size_t r = 0; r < rows_.size(); ++r) {
     const double normalizer = log_sum_exp(rows_[r]);
-    EXPECT_EQ(reader->read_row(static_cast<int64_t>(r), got), largest(rows_[r]));
+    EXPECT_EQ(reader->read_row(static_cast<int64_t>(r), got), argmax(rows_[r]));
     double divergence = 0;
     for (size_t i = 0; i < got.size(); ++i) {
       const double right = static_cast<double>(rows_[r][i]) - normalizer;
-      const double best = static_cast<double>(rows_[r][static_cast<size_t>(largest(rows_[r]))]);
+      const double best = static_cast<double>(rows_[r][static_cast<size_t>(argmax(rows_[r]))]);
       const double below = best - static_cast<double>(rows_[r][i]);
       EXPECT_NEAR(got[i], right, 1e-5 + std::sqrt(below * 40.0) / 65535.0);
       divergence += std::exp(static_cast<double>(got[i])) * (static_cast<double>(got[i]) - right);

@@ -4,14 +4,18 @@
 #include <cmath>
 
 #include "app/kl_base.h"
-#include "app/log_probs.h"
+#include "sampling/logprobs.h"
 
 namespace headrace {
 namespace {
 
-Error no_number(int64_t position) {
-  return {ErrorCode::internal, "the model gave a logit that is no number",
-          "position " + std::to_string(position), ""};
+/// Whether log-probabilities can be had from a row.
+Result<void> check_at(int64_t position, std::span<const float> logits) {
+  auto checked = check_logits(logits);
+  if (!checked.ok()) {
+    return std::move(checked).error().at("position " + std::to_string(position));
+  }
+  return checked;
 }
 
 double negative_logprob(std::span<const float> logits, double normalizer, TokenId id) {
@@ -75,22 +79,20 @@ Result<Scores> score_tokens(Session& session, std::span<const TokenId> ids, int6
   if (ids.empty()) return Error{ErrorCode::invalid_argument, "there are no ids to score", "", ""};
   session.reset();
   Scores scores;
-  std::optional<Error> failed;
+  Result<void> status;
   HEADRACE_TRY(session.feed(
       ids, LogitsFor::all, [&](int64_t position, std::span<const float> logits) {
-        if (failed) return;
+        if (!status.ok()) return;
+        status = check_at(position, logits);
+        if (!status.ok()) return;
         const double normalizer = log_sum_exp(logits);
-        if (std::isnan(normalizer)) {
-          failed = no_number(position);
-          return;
-        }
         const auto next = static_cast<size_t>(position) + 1;
         if (next < ids.size()) {
           scores.nll.push_back(negative_logprob(logits, normalizer, ids[next]));
         }
-        if (top_k > 0) scores.top.push_back(top_logprobs(logits, normalizer, top_k));
+        if (top_k > 0) scores.top.push_back(top_logprobs(logits, static_cast<size_t>(top_k)));
       }));
-  if (failed) return *std::move(failed);
+  HEADRACE_TRY(std::move(status));
   return scores;
 }
 
@@ -159,11 +161,9 @@ Result<Perplexity> measure_perplexity(Session& session, const Tokenizer& tokeniz
     Result<void> status;
     const auto score = [&](int64_t position, std::span<const float> logits) {
       if (!status.ok()) return;
+      status = check_at(position, logits);
+      if (!status.ok()) return;
       const double normalizer = log_sum_exp(logits);
-      if (std::isnan(normalizer)) {
-        status = no_number(position);
-        return;
-      }
       const double nll =
           negative_logprob(logits, normalizer, tokens[static_cast<size_t>(position) + 1]);
       ++tally.count;
@@ -173,7 +173,7 @@ Result<Perplexity> measure_perplexity(Session& session, const Tokenizer& tokeniz
       if (base) {
         const TokenId best = base->read_row(c * rows_per_chunk + position - first, base_row);
         tally.kl += divergence(base_row, logits, normalizer);
-        tally.agreements += best == largest(logits) ? 1 : 0;
+        tally.agreements += best == argmax(logits) ? 1 : 0;
       }
     };
     session.reset();

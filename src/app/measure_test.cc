@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 
-#include "app/log_probs.h"
 
 namespace headrace {
 namespace {

@@ -12,6 +12,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "base/cpu_features.h"
 #include "base/os/system_limits.h"
+#include "engine/engine_impl.h"
 
 namespace headrace {
 namespace {
@@ -241,6 +242,15 @@ std::unique_ptr<Session> OpenedModel::session(int64_t max_tokens) const {
   session_options.block_tokens = options.block_tokens;
   session_options.chunk_tokens = options.chunk_tokens;
   return make_session(*model, session_options);
+}
+
+Result<std::unique_ptr<Engine>> OpenedModel::start_engine() {
+  EngineOptions engine_options;
+  engine_options.kv_type = kv_type;
+  engine_options.context = context;
+  engine_options.block_tokens = options.block_tokens;
+  engine_options.chunk_tokens = options.chunk_tokens;
+  return make_engine(*model, engine_options);
 }
 
 }  // namespace headrace

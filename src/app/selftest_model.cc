@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "app/log_probs.h"
 #include "app/open_model.h"
 #include "app/selftest.h"
+#include "sampling/logprobs.h"
 
 namespace headrace {
 namespace {
@@ -71,7 +71,7 @@ bool same_bits(const Logits& a, const Logits& b) {
 }
 
 float margin(std::span<const float> logits) {
-  const auto best = static_cast<size_t>(largest(logits));
+  const auto best = static_cast<size_t>(argmax(logits));
   float second = -1e30F;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (i != best) second = std::max(second, logits[i]);
@@ -86,7 +86,7 @@ SelftestCheck compare(const std::string& name, const Logits& reference, const Lo
   for (size_t i = 0; i < positions; ++i) {
     if (margin(reference.row(i)) < kSafeMargin) continue;
     ++num_safe;
-    num_wrong += largest(reference.row(i)) != largest(here.row(i)) ? 1 : 0;
+    num_wrong += argmax(reference.row(i)) != argmax(here.row(i)) ? 1 : 0;
   }
   return {name, num_wrong == 0, false,
           "the same most likely token at " + std::to_string(num_safe - num_wrong) + " of " +
@@ -98,7 +98,7 @@ Result<std::string> greedy(const OpenedModel& model, std::string_view prompt) {
   TokenId best = -1;
   const auto session = model.session(static_cast<int64_t>(ids.size()));
   HEADRACE_TRY(session->feed(ids, LogitsFor::last, [&](int64_t, std::span<const float> logits) {
-    best = largest(logits);
+    best = argmax(logits);
   }));
   const std::array<TokenId, 1> answer{best};
   return model.tokenizer->decode(answer, false);

@@ -62,7 +62,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   Option context = make_option("-c,--ctx-size,--context", "N",
                                "Tokens of context, prompt and answer together", &args.context,
                                "the model's, or what fits the memory");
-  context.min_value = 1;
+  context.min_value = 2;
   options.push_back(in_group(context));
   Option threads = make_option("-t,--threads", "N", "Threads", &args.threads,
                                "the processors this process may use");
