@@ -1,5 +1,4 @@
 #include "app/kl_base.h"
-#include "sampling/logprobs.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "sampling/logprobs.h"
 
 namespace headrace {
 namespace {

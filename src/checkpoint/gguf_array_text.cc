@@ -2,7 +2,9 @@
 #include "checkpoint/gguf_array_text.h"
 
 #include <cstdio>
+#include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "checkpoint/gguf_value.h"
 #include "checkpoint/quote_name.h"

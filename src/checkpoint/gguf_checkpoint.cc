@@ -2,7 +2,11 @@
 #include "checkpoint/gguf_checkpoint.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "checkpoint/gguf_file.h"
 #include "checkpoint/gguf_split.h"

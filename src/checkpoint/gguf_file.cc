@@ -3,6 +3,8 @@
 
 #include <bit>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "checkpoint/gguf_cursor.h"

@@ -1,6 +1,7 @@
 // See gguf_split.h.
 #include "checkpoint/gguf_split.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace headrace {

@@ -1,8 +1,10 @@
 // See gguf_value.h.
 #include "checkpoint/gguf_value.h"
 
+#include <cstring>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "checkpoint/gguf_array_text.h"
 

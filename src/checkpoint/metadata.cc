@@ -1,6 +1,7 @@
 // Typed access to metadata; see metadata.h.
 #include "checkpoint/metadata.h"
 
+#include <iterator>
 #include <type_traits>
 
 #include "base/checked.h"

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "../../tests/conformance.h"
+#include "tests/conformance.h"
 #include "checkpoint/checkpoint.h"
 #include "text/tokenizer.h"
 

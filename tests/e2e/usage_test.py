@@ -7,9 +7,11 @@ import json
 import os
 import pathlib
 import pty
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = ""
@@ -21,16 +23,20 @@ def run(*arguments, environment=None, stdin=subprocess.DEVNULL, stdout=subproces
                           stderr=subprocess.PIPE, text=True, env=env, timeout=60, check=False)
 
 
-def on_terminal(*arguments, environment=None, answer=b""):
-    """Runs the program with a terminal for all three streams; returns (exit code, output)."""
+def on_terminal(*arguments, environment=None, answer=b"", wait_for=b""):
+    """Runs the program with a terminal for all three streams; returns (exit code, output).
+
+    Types `answer` once `wait_for` is on the screen.
+    """
     env = dict(os.environ, TERM="xterm", **(environment or {}))
     process_id, terminal = pty.fork()
     if process_id == 0:
         os.execve(PROGRAM, [PROGRAM, *arguments], env)
-    if answer:
-        os.write(terminal, answer)
     output = b""
     while True:
+        if answer and wait_for in output:
+            os.write(terminal, answer)
+            answer = b""
         try:
             piece = os.read(terminal, 4096)
         except OSError:
@@ -151,6 +157,41 @@ class Store(unittest.TestCase):
         self.assertEqual(self.call("rm", "mine", "--yes").returncode, 0)
         self.assertEqual(self.call("rm", "mine", "--yes").returncode, 1)
 
+    def slow_python(self):
+        """A python3 that downloads for ever, and shows it."""
+        folder = pathlib.Path(self.folder.name, "bin")
+        folder.mkdir()
+        script = folder / "python3"
+        script.write_text("#!/bin/sh\nhead -c 30000000 /dev/zero > \"$TMPDIR/part\"\n"
+                          "exec sleep 60\n")
+        script.chmod(0o755)
+        return dict(self.environment, PATH=f"{folder}:{os.environ['PATH']}")
+
+    def left_behind(self):
+        return [path for path in self.models.rglob("*")
+                if path.is_file() and path.suffix != ".lock"]
+
+    def test_pull_shows_progress_on_a_terminal_and_ends_at_ctrl_c(self):
+        code, output = on_terminal("pull", environment=self.slow_python(),
+                                   wait_for=b"30.0 MB of 92.9 MB", answer=b"\x03")
+        self.assertEqual(code, 1, output)
+        self.assertRegex(output, r"downloading \[=+> *\]  32 %")
+        self.assertIn("interrupted", output)
+        self.assertIn("Apache-2.0", output)
+        self.assertEqual(self.left_behind(), [])
+
+    def test_pull_ends_at_sigterm_and_draws_nothing_when_piped(self):
+        with subprocess.Popen([PROGRAM, "pull"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, env=dict(os.environ, **self.slow_python())) as process:
+            while not any(path.stat().st_size for path in self.models.rglob("part")):
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            output, messages = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, output), (1, ""))
+        self.assertNotIn("%", messages)
+        self.assertNotIn("\r", messages)
+        self.assertEqual(self.left_behind(), [])
+
     def test_pull_without_a_network_leaves_nothing(self):
         self.environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
         result = self.call("pull", "smollm2-135m")
@@ -158,8 +199,7 @@ class Store(unittest.TestCase):
         self.assertIn("headrace: error:", result.stderr)
         self.assertIn("hint:", result.stderr)
         self.assertNotIn("\x1b", result.stderr)
-        self.assertEqual([path for path in self.models.rglob("*")
-                          if path.is_file() and path.suffix != ".lock"], [])
+        self.assertEqual(self.left_behind(), [])
 
 
 if __name__ == "__main__":

@@ -41,9 +41,16 @@ void split_nibbles(const uint8_t* qs, uint8_t* codes) {
   for (int i = 0; i < 16; ++i) codes[16 + i] = static_cast<uint8_t>(qs[i] >> 4);
 }
 
+/// Bit i of qh becomes bit 4 of codes[i], eight codes at a time.
 void add_fifth_bits(const uint8_t* qh, uint8_t* codes) {
-  for (int i = 0; i < 32; ++i) {
-    codes[i] = static_cast<uint8_t>(codes[i] | ((qh[i / 8] >> (i % 8)) & 1) << 4);
+  for (int byte = 0; byte < 4; ++byte) {
+    // Byte i keeps bit i; adding 0x7f carries any bit into bit 7, which then moves to bit 4.
+    const uint64_t spread = (qh[byte] * 0x0101010101010101U) & 0x8040201008040201U;
+    const uint64_t fifth = ((spread + 0x7f7f7f7f7f7f7f7fU) >> 3) & 0x1010101010101010U;
+    uint64_t eight;
+    std::memcpy(&eight, codes + 8 * byte, 8);
+    eight |= fifth;
+    std::memcpy(codes + 8 * byte, &eight, 8);
   }
 }
 

@@ -1,0 +1,409 @@
+// Making values, and looking inside them: attributes, items, slices, iteration.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "text/chat_template/interpreter.h"
+#include "text/chat_template/unicode.h"
+
+namespace headrace::jinja {
+
+Interpreter::Interpreter(Budget& budget, int64_t now_unix_seconds, Entries context)
+    : budget_(budget),
+      now_(now_unix_seconds),
+      // Each syntactic level and each call takes a few levels of evaluation.
+      max_depth_(std::max(1, budget.max_depth()) * 4),
+      context_(std::move(context)),
+      top_(std::make_shared<Scope>(nullptr)),
+      scope_(top_) {}
+
+Interpreter::~Interpreter() {
+  for (const auto& scope : captured_) scope->variables.clear();
+  for (const auto& space : spaces_) static_cast<const Space&>(*space).attributes.clear();
+  for (const auto& loop : loops_) static_cast<const Loop&>(*loop).last_changed.clear();
+}
+
+Value Interpreter::make_string(Text text) {
+  return Value(Kind::string, std::make_shared<String>(std::move(text), &budget_));
+}
+
+Shape Interpreter::shape_of(const std::vector<Value>& items) {
+  Shape shape;
+  for (const auto& item : items) shape.add(item);
+  if (shape.depth > budget_.max_depth()) fail_limit("values nest too deeply (max_depth)");
+  budget_.step(static_cast<int64_t>(items.size() / 16));
+  return shape;
+}
+
+Value Interpreter::make_list(std::vector<Value> items) {
+  const Shape shape = shape_of(items);
+  return Value(Kind::list, std::make_shared<Sequence>(std::move(items), shape, &budget_));
+}
+
+Value Interpreter::make_tuple(std::vector<Value> items) {
+  const Shape shape = shape_of(items);
+  return Value(Kind::tuple, std::make_shared<Sequence>(std::move(items), shape, &budget_));
+}
+
+Value Interpreter::make_group(Value key, Value items) {
+  std::vector<Value> both{std::move(key), std::move(items)};
+  const Shape shape = shape_of(both);
+  auto group = std::make_shared<Sequence>(std::move(both), shape, &budget_);
+  group->is_group = true;
+  return Value(Kind::tuple, std::move(group));
+}
+
+Value Interpreter::make_iterator(std::vector<Value> items) {
+  const Shape shape = shape_of(items);
+  return Value(Kind::iterator, std::make_shared<Iterator>(std::move(items), shape, &budget_));
+}
+
+Value Interpreter::make_dict(Entries entries) {
+  Shape shape;
+  for (const auto& [key, value] : entries.all()) {
+    shape.add(key);
+    shape.add(value);
+  }
+  if (shape.depth > budget_.max_depth()) fail_limit("values nest too deeply (max_depth)");
+  budget_.step(static_cast<int64_t>(entries.size() / 16));
+  return Value(Kind::dict, std::make_shared<Dict>(std::move(entries), shape, &budget_));
+}
+
+Value Interpreter::make_view(View::What what, const Value& dict) {
+  return Value(Kind::view, std::make_shared<View>(what, dict)).with_taint(dict.tainted());
+}
+
+Value Interpreter::make_range(int64_t start, int64_t stop, int64_t step) {
+  if (step == 0) fail("range() arg 3 must not be zero");
+  // Unsigned differences: the bounds may be the ends of int64.
+  const bool up = step > 0;
+  uint64_t count = 0;
+  if (up ? start < stop : start > stop) {
+    const auto span = up ? static_cast<uint64_t>(stop) - static_cast<uint64_t>(start)
+                         : static_cast<uint64_t>(start) - static_cast<uint64_t>(stop);
+    const auto by = up ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+    count = (span - 1) / by + 1;
+  }
+  constexpr uint64_t kMaxRange = 100000;  // Jinja's sandbox
+  if (count > kMaxRange) {
+    fail_limit("range too big: expected at most " + std::to_string(kMaxRange) + " items, found " +
+               std::to_string(count));
+  }
+  return Value(Kind::range,
+               std::make_shared<Range>(start, stop, step, static_cast<int64_t>(count)));
+}
+
+Value Interpreter::make_space() {
+  budget_.take(sizeof(Space) + 64);
+  auto space = std::make_shared<Space>();
+  spaces_.push_back(space);
+  return Value(Kind::space, std::move(space));
+}
+
+Value Interpreter::make_undefined(std::string message, bool unsafe) {
+  return Value(Kind::undefined, std::make_shared<Undefined>(std::move(message), unsafe));
+}
+
+Value Interpreter::set_attribute(const Value& space, std::string_view name, Value value) {
+  if (!space.is(Kind::space)) fail("cannot assign attribute on non-namespace object");
+  auto& attributes = space.as<Space>().attributes;
+  if (attributes.find(name) == nullptr) budget_.take(2 * sizeof(Value) + name.size() + 64);
+  attributes.set(make_string(std::string(name), true), value);
+  return value;
+}
+
+namespace {
+
+std::string described(const Value& object) {
+  switch (object.kind()) {
+    case Kind::none:
+      return "None";
+    case Kind::space:
+      return "'namespace object'";
+    case Kind::loop:
+      return "'loop object'";
+    default:
+      return "'" + std::string(type_name(object)) + " object'";
+  }
+}
+
+}  // namespace
+
+bool Interpreter::own_attribute(const Value& object, std::string_view name, Value& out) {
+  if (name.starts_with("__") && name.ends_with("__") && name.size() > 4) {
+    out = make_undefined(
+        "access to attribute '" + std::string(name) + "' of " + described(object) + " is unsafe",
+        true);
+    return true;
+  }
+  switch (object.kind()) {
+    case Kind::space:
+      if (const Value* value = object.as<Space>().attributes.find(name)) {
+        out = *value;
+        return true;
+      }
+      return false;
+    case Kind::loop:
+      return loop_attribute(object, name, out);
+    case Kind::function:
+      return object.as<Function>().attribute(*this, name, out);
+    case Kind::tuple:
+      if (object.as<Sequence>().is_group && (name == "grouper" || name == "list")) {
+        out = object.as<Sequence>().items[name == "list" ? 1 : 0];
+        return true;
+      }
+      break;
+    case Kind::range: {
+      const auto& range = object.as<Range>();
+      if (name != "start" && name != "stop" && name != "step") break;
+      out = Value::integer(name == "start" ? range.start
+                                           : (name == "stop" ? range.stop : range.step));
+      return true;
+    }
+    default:
+      break;
+  }
+  if (const Builtin method = find_method(object, name)) {
+    out =
+        Value(Kind::function, std::make_shared<NativeFunction>(std::string(name), method, object));
+    return true;
+  }
+  if (!is_hidden_method(object, name)) return false;
+  out = make_undefined(
+      "access to attribute '" + std::string(name) + "' of " + described(object) + " is unsafe",
+      true);
+  return true;
+}
+
+Value Interpreter::attribute(const Value& object, std::string_view name) {
+  if (object.is_undefined()) fail_undefined(object);
+  Value out;
+  if (own_attribute(object, name, out)) return out;
+  if (object.is(Kind::dict)) {
+    if (const Value* value = object.as<Dict>().entries.find(name)) return *value;
+  }
+  return make_undefined(described(object) + " has no attribute '" + std::string(name) + "'");
+}
+
+Value Interpreter::item(const Value& object, const Value& key) {
+  if (object.is_undefined()) fail_undefined(object);
+  if (object.is(Kind::dict)) {
+    budget_.step(key.shape().weight);
+    const bool hashable = !key.is(Kind::list) && !key.is(Kind::dict) && !key.is(Kind::view);
+    if (hashable) {
+      if (const Value* value = object.as<Dict>().entries.find(key)) return *value;
+    }
+  } else if (key.is_int()) {
+    const int64_t size = object.is_string() ? static_cast<int64_t>(object.as<String>().num_chars)
+                         : object.is_sequence()
+                             ? static_cast<int64_t>(object.as<Sequence>().items.size())
+                         : object.is(Kind::range) ? object.as<Range>().length
+                                                  : 0;
+    const int64_t index = key.as_int() < 0 ? key.as_int() + size : key.as_int();
+    if (index >= 0 && index < size) {
+      if (object.is_sequence()) return object.as<Sequence>().items[static_cast<size_t>(index)];
+      if (object.is(Kind::range)) {
+        const auto& range = object.as<Range>();
+        return Value::integer(range.at(index));
+      }
+      const auto& string = object.as<String>();
+      const auto at = static_cast<size_t>(index);
+      size_t begin = at;
+      if (!string.ascii()) {
+        budget_.step_bytes(string.text.size());
+        begin = byte_offset(string.text.view(), at);
+      }
+      const size_t end = begin + decode_at(string.text.view(), begin).length;
+      return make_string(string.text.slice(begin, end));
+    }
+  }
+  Value out;
+  if (key.is_string()) {
+    if (own_attribute(object, key.view(), out)) return out;
+    return make_undefined(described(object) + " has no attribute '" + std::string(key.view()) +
+                          "'");
+  }
+  return make_undefined(described(object) + " has no element " + to_repr(key).bytes());
+}
+
+namespace {
+
+int64_t slice_bound(const Value& value, int64_t otherwise) {
+  if (value.is(Kind::none)) return otherwise;
+  if (value.is_undefined()) fail_undefined(value);
+  if (!value.is_int()) fail("slice indices must be integers or None");
+  return value.as_int();
+}
+
+/// Python's slice.indices.
+struct SliceRange {
+  int64_t start, stop, step, count;
+};
+
+SliceRange resolve_slice(int64_t size, const Value* start, const Value* stop, const Value* step) {
+  const int64_t by = step == nullptr ? 1 : slice_bound(*step, 1);
+  if (by == 0) fail("slice step cannot be zero");
+  const int64_t low = by > 0 ? 0 : -1;
+  const int64_t high = by > 0 ? size : size - 1;
+  const auto clamp = [&](int64_t at) {
+    if (at < 0) at += size;
+    return std::clamp(at, low, high);
+  };
+  const auto bound = [&](const Value* value, int64_t otherwise) {
+    if (value == nullptr || value->is(Kind::none)) return otherwise;
+    return clamp(slice_bound(*value, 0));
+  };
+  const int64_t from = bound(start, by > 0 ? low : high);
+  const int64_t to = bound(stop, by > 0 ? high : low);
+  int64_t count = 0;
+  if (by > 0 && from < to) count = (to - from - 1) / by + 1;
+  if (by < 0 && from > to) {
+    const auto back = uint64_t{0} - static_cast<uint64_t>(by);
+    count = static_cast<int64_t>(static_cast<uint64_t>(from - to - 1) / back + 1);
+  }
+  return {from, to, by, count};
+}
+
+}  // namespace
+
+Value Interpreter::slice(const Value& object, const Value* start, const Value* stop,
+                         const Value* step) {
+  if (object.is_undefined()) fail_undefined(object);
+  if (object.is_sequence()) {
+    const auto& items = object.as<Sequence>().items;
+    const auto range = resolve_slice(static_cast<int64_t>(items.size()), start, stop, step);
+    std::vector<Value> out;
+    out.reserve(static_cast<size_t>(range.count));
+    for (int64_t i = 0; i < range.count; ++i) {
+      out.push_back(items[static_cast<size_t>(range.start + i * range.step)]);
+    }
+    budget_.step(range.count / 16);
+    Value made = object.is(Kind::list) ? make_list(std::move(out)) : make_tuple(std::move(out));
+    return std::move(made).with_taint(object.tainted());
+  }
+  if (object.is_string()) {
+    const auto& string = object.as<String>();
+    const auto range = resolve_slice(static_cast<int64_t>(string.num_chars), start, stop, step);
+    budget_.step_bytes(string.text.size());
+    if (range.count == 0) return make_string(string.text.slice(0, 0));
+    if (range.step == 1) {
+      const auto from = static_cast<size_t>(range.start), n = static_cast<size_t>(range.count);
+      if (string.ascii()) return make_string(string.text.slice(from, from + n));
+      const size_t begin = byte_offset(string.text.view(), from);
+      return make_string(
+          string.text.slice(begin, begin + byte_offset(string.text.view().substr(begin), n)));
+    }
+    std::vector<size_t> offsets;  // of each code point, and the end
+    const auto view = string.text.view();
+    for (size_t at = 0; at < view.size(); at += decode_at(view, at).length) offsets.push_back(at);
+    offsets.push_back(view.size());
+    TextBuilder text(budget_);
+    budget_.step(range.count);
+    for (int64_t i = 0; i < range.count; ++i) {
+      const auto at = static_cast<size_t>(range.start + i * range.step);
+      text.append(string.text, offsets[at], offsets[at + 1]);
+    }
+    Text out = text.take();
+    out.set_markup(string.text.markup());
+    return make_string(std::move(out));
+  }
+  if (object.is(Kind::range)) {
+    const auto& r = object.as<Range>();
+    const auto range = resolve_slice(r.length, start, stop, step);
+    if (range.count == 0) return make_range(0, 0, 1);
+    const int64_t first = r.at(range.start);
+    if (range.count == 1)
+      return make_range(first, first + (first < 0 ? 1 : -1), first < 0 ? 1 : -1);
+    const auto by = checked_mul(r.step, range.step);
+    const auto stop_at = by ? checked_add(r.at(range.start + (range.count - 1) * range.step),
+                                          *by > 0 ? int64_t{1} : -1)
+                            : std::nullopt;
+    if (!stop_at) fail_limit("slice of a range: the numbers do not fit 64 bits");
+    return make_range(first, *stop_at, *by);
+  }
+  fail("'" + std::string(type_name(object)) + "' object is not subscriptable by a slice");
+}
+
+std::vector<Value> Interpreter::iterate(const Value& value) {
+  std::vector<Value> out;
+  switch (value.kind()) {
+    case Kind::undefined:
+      return out;
+    case Kind::list:
+    case Kind::tuple:
+      out = value.as<Sequence>().items;
+      break;
+    case Kind::string: {
+      const auto& text = value.text();
+      for (size_t at = 0; at < text.size();) {
+        const size_t end = at + decode_at(text.view(), at).length;
+        Text letter = text.slice(at, end);
+        letter.set_markup(false);
+        out.push_back(make_string(std::move(letter)));
+        at = end;
+        budget_.step();
+      }
+      break;
+    }
+    case Kind::dict:
+      for (const auto& entry : value.as<Dict>().entries.all()) out.push_back(entry.first);
+      break;
+    case Kind::view: {
+      const auto& view = value.as<View>();
+      for (const auto& [key, item] : view.dict.as<Dict>().entries.all()) {
+        switch (view.what) {
+          case View::What::keys:
+            out.push_back(key);
+            break;
+          case View::What::values:
+            out.push_back(item);
+            break;
+          case View::What::items:
+            out.push_back(make_tuple({key, item}).with_taint(value.tainted()));
+        }
+      }
+      break;
+    }
+    case Kind::range: {
+      const auto& range = value.as<Range>();
+      for (int64_t i = 0; i < range.length; ++i) {
+        out.push_back(Value::integer(range.at(i)));
+      }
+      break;
+    }
+    case Kind::iterator: {
+      const auto& iterator = value.as<Iterator>();
+      out.assign(iterator.items.begin() + static_cast<std::ptrdiff_t>(iterator.next),
+                 iterator.items.end());
+      iterator.next = iterator.items.size();
+      break;
+    }
+    default:
+      fail("'" + std::string(type_name(value)) + "' object is not iterable");
+  }
+  budget_.step(static_cast<int64_t>(out.size() / 16));
+  return out;
+}
+
+int64_t Interpreter::length(const Value& value) {
+  switch (value.kind()) {
+    case Kind::undefined:
+      return 0;
+    case Kind::string:
+      return static_cast<int64_t>(value.as<String>().num_chars);
+    case Kind::list:
+    case Kind::tuple:
+      return static_cast<int64_t>(value.as<Sequence>().items.size());
+    case Kind::dict:
+      return static_cast<int64_t>(value.as<Dict>().entries.size());
+    case Kind::view:
+      return length(value.as<View>().dict);
+    case Kind::range:
+      return value.as<Range>().length;
+    case Kind::loop:
+      return static_cast<int64_t>(value.as<Loop>().items.size());
+    default:
+      fail("object of type '" + std::string(type_name(value)) + "' has no len()");
+  }
+}
+
+}  // namespace headrace::jinja
