@@ -97,7 +97,12 @@ Result<SamplingParams> sampling_of(const SamplingArgs& args, SamplingParams defa
     HEADRACE_ASSIGN(auto bias, parse_bias(text));
     params.logit_bias.push_back(std::move(bias));
   }
-  HEADRACE_TRY(validate(params, stop_of(args), vocab_size));
+  auto valid = validate(params, stop_of(args), vocab_size);
+  if (!valid.ok()) {
+    // A number out of range on the command line is wrong usage.
+    valid.error().code = ErrorCode::invalid_argument;
+    return std::move(valid).error();
+  }
   return params;
 }
 
