@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/quoted.h"
+#include "checkpoint/quote_name.h"
 #include "text/hf_pretokenizer.h"
 
 namespace headrace::text {
@@ -83,13 +83,13 @@ Result<void> set_row(std::vector<Row>& rows, const json& id, std::string_view pi
                              ? id.get<int64_t>()
                              : -1;
   if (number < 0 || static_cast<size_t>(number) >= rows.size()) {
-    return bad(key, "token " + headrace::quoted(piece) + ": expected an id below " +
+    return bad(key, "token " + quote_name(piece) + ": expected an id below " +
                         std::to_string(rows.size()) + ", found " +
                         id.dump(-1, ' ', true).substr(0, 40));
   }
   Row& row = rows[static_cast<size_t>(number)];
   if (row.kind != TokenKind::unused && row.piece != piece) {
-    return bad(key, "tokens " + headrace::quoted(row.piece) + " and " + headrace::quoted(piece) +
+    return bad(key, "tokens " + quote_name(row.piece) + " and " + quote_name(piece) +
                         " both have id " + std::to_string(number));
   }
   row = {piece, kind};
@@ -150,7 +150,7 @@ Result<void> read_merges(const json& model, Vocabulary& vocabulary) {
     const MergeRule rule{find(left), find(right), find(left + right)};
     if (rule.left < 0 || rule.right < 0 || rule.joined < 0) {
       return bad("model.merges", "merge " + std::to_string(i) + " " +
-                                     headrace::quoted(left + " " + right) +
+                                     quote_name(left + " " + right) +
                                      ": a part of it, or what it gives, is not a token");
     }
     vocabulary.merges.push_back(rule);

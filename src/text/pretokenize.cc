@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "checkpoint/quoted.h"
+#include "checkpoint/quote_name.h"
 #include "text/split_stages.h"
 #include "text/word_scanners.h"
 
@@ -85,7 +85,7 @@ Result<PreTokenizerName> find_pre_tokenizer(std::string_view name) {
     known += entry.name;
   }
   return Error{ErrorCode::unsupported,
-               "unknown pre-tokeniser " + quoted(name) + ", expected one of " + known, "",
+               "unknown pre-tokeniser " + quote_name(name) + ", expected one of " + known, "",
                "choose one with --pre-tokenizer NAME"};
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "checkpoint/quoted.h"
+#include "checkpoint/quote_name.h"
 #include "text/unicode.h"
 
 namespace headrace::text {
@@ -102,7 +102,7 @@ Result<void> index_pieces(Vocabulary& vocabulary, std::string_view key) {
     const int32_t first = vocabulary.index.find(vocabulary.pieces, piece);
     return Error{ErrorCode::corrupt_data,
                  "tokens " + std::to_string(first) + " and " + std::to_string(id) +
-                     " have the same spelling " + quoted(piece),
+                     " have the same spelling " + quote_name(piece),
                  std::string(key), ""};
   }
   return {};
