@@ -228,7 +228,9 @@ std::string fish_option(const Option& option, const std::string& values) {
       out += " -o " + name.substr(1);
     }
   }
-  if (!is_flag(option)) out += " -r" + values;
+  // -x: a value, and never a file name.
+  const bool files = values_of(option) == Values::files || values_of(option) == Values::models;
+  if (!is_flag(option)) out += (files ? " -r" : " -x") + values;
   return out + " -d " + fish_quoted(option.help);
 }
 

@@ -186,6 +186,29 @@ TEST(Completion, BashOffersWhatFits) {
   EXPECT_GT(bash_offers({""}).size(), all_commands().size());
 }
 
+TEST(Completion, FishOffersWhatFits) {
+  if (!has_program("fish")) GTEST_SKIP() << "no fish here";
+  const std::string script = ::testing::TempDir() + "headrace_offers.fish";
+  std::ofstream(script) << completion_script("fish", commands_and_sample());
+  const auto ask = [&](const std::string& line) {
+    return run({"fish", "--no-config", "-c", "source '" + script + "'; complete -C '" + line + "'"},
+               "")
+        .out;
+  };
+  EXPECT_EQ(ask("headrace sam"), "sample\tDo something with a model\n");
+  EXPECT_EQ(ask("headrace sample --top"), "--top-k\tThe best K\n--top-p\tThe nucleus\n");
+  EXPECT_EQ(ask("headrace sample --kv-type "), "f16\tType of the cache\nf32\tType of the cache\n");
+  EXPECT_EQ(ask("headrace completion "), "bash\nfish\nzsh\n");
+}
+
+TEST(Completion, ZshTakesTheScriptFromAFolderOrAsItIs) {
+  if (!has_program("zsh")) GTEST_SKIP() << "no zsh here";
+  const std::string load = "autoload -U compinit; compinit -u -D; source /dev/stdin; ";
+  const auto result = run({"zsh", "-fc", load + "print -r -- $_comps[headrace]"},
+                          completion_script("zsh", commands_and_sample()));
+  EXPECT_EQ(result.out, "_headrace\n") << result.err;
+}
+
 TEST(Program, MakesOneExitCodeOfEverything) {
   auto failing = make_sample();
   failing.command.run = [] { return kFailed; };

@@ -124,7 +124,8 @@ std::string other_spellings() {
 }  // namespace
 
 std::string man_page(const std::vector<Command>& commands) {
-  std::string out = std::string(".Dd ") + kReleaseDate + "\n.Dt HEADRACE 1\n.Os\n";
+  std::string out =
+      std::string(".Dd ") + kReleaseDate + "\n.Dt HEADRACE 1\n.Os Headrace " + kVersion + "\n";
   out +=
       ".Sh NAME\n.Nm headrace\n.Nd run large language models on this machine\n"
       ".Sh SYNOPSIS\n.Nm headrace\n.Ar command\n.Op Ar options\n"

@@ -70,6 +70,10 @@ class BpeTokenizer::BpeRun final : public Run {
   }
 
   void append_word(std::string_view word, std::vector<TokenId>& out) {
+    while (word.size() > kMaxMergedBytes) {
+      append_new(word.substr(0, kMaxMergedBytes), out);
+      word.remove_prefix(kMaxMergedBytes);
+    }
     if (word.size() > WordCache::kMaxWord) return append_new(word, out);
     const uint64_t hash = hash_bytes(word.data(), word.size());
     if (cache_.append(word, hash, out)) return;
@@ -85,6 +89,7 @@ class BpeTokenizer::BpeRun final : public Run {
     }
     std::vector<Symbol>& symbols = engine_.symbols();
     symbols.clear();
+    symbols.reserve(word.size());
     uint32_t at = 0;
     for (const char c : word) {
       const TokenId id = owner_.byte_ids_[static_cast<unsigned char>(c)];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "checkpoint/quote_name.h"
 #include "text/split_stages.h"
 #include "text/word_scanners.h"
 
@@ -83,10 +84,9 @@ Result<PreTokenizerName> find_pre_tokenizer(std::string_view name) {
     known += known.empty() ? "" : ", ";
     known += entry.name;
   }
-  return Error{
-      ErrorCode::unsupported,
-      "unknown pre-tokeniser '" + std::string(name.substr(0, 100)) + "', expected one of " + known,
-      "", "choose one with --pre-tokenizer NAME"};
+  return Error{ErrorCode::unsupported,
+               "unknown pre-tokeniser " + quote_name(name) + ", expected one of " + known, "",
+               "choose one with --pre-tokenizer NAME"};
 }
 
 void pretokenize(PreTokenizer rules, std::string_view text,

@@ -1,0 +1,227 @@
+// Session and engine on tiny real models: errors, reset, window reclaim, and the same answer alone
+// and in company.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "backend/cpu/cpu_backend.h"
+#include "checkpoint/checkpoint.h"
+#include "engine/engine_impl.h"
+#include "engine/kv_memory.h"
+#include "engine/session.h"
+#include "model/model.h"
+#include "tests/tiny_models.h"
+
+namespace headrace {
+namespace {
+
+struct Loaded {
+  explicit Loaded(const test::TinyModel& tiny) {
+    const std::string path = testing::TempDir() + "tiny_engine_test.gguf";
+    tiny.file.write(path);
+    checkpoint = std::move(open_checkpoint(path).value());
+    backend = make_cpu_backend({.isa = available_isas().back(), .num_threads = 2});
+    LoadModelOptions options;
+    options.end_tokens = {7};
+    model = std::move(load_model(*checkpoint, *backend, options).value());
+    std::filesystem::remove(path);
+  }
+
+  std::unique_ptr<Checkpoint> checkpoint;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Model> model;
+};
+
+Loaded tiny_gemma3() {
+  return Loaded(test::tiny_model(test::tiny_gemma3_options()));
+}
+
+std::vector<TokenId> some_tokens(size_t count, size_t salt) {
+  std::vector<TokenId> tokens(count);
+  for (size_t i = 0; i < count; ++i) {
+    tokens[i] = static_cast<TokenId>((7 * i * i + 13 * i + salt * 29 + 3) % 50);
+  }
+  return tokens;
+}
+
+std::vector<float> feed_all(Session& session, std::span<const TokenId> tokens) {
+  std::vector<float> out;
+  int64_t expected = session.num_tokens();
+  const auto fed =
+      session.feed(tokens, LogitsFor::all, [&](int64_t position, std::span<const float> logits) {
+        EXPECT_EQ(position, expected++);
+        out.insert(out.end(), logits.begin(), logits.end());
+      });
+  EXPECT_TRUE(fed.ok());
+  return out;
+}
+
+TEST(Session, WantedRowsOnly) {
+  const Loaded loaded = tiny_gemma3();
+  const auto session = make_session(*loaded.model, {.max_tokens = 100, .chunk_tokens = 16});
+  const auto tokens = some_tokens(40, 0);
+  std::vector<int64_t> positions;
+  const auto note = [&](int64_t position, std::span<const float> logits) {
+    positions.push_back(position);
+    EXPECT_EQ(logits.size(), 50U);
+  };
+  ASSERT_TRUE(session->feed(tokens, LogitsFor::none, note).ok());
+  EXPECT_TRUE(positions.empty());
+  ASSERT_TRUE(session->feed(tokens, LogitsFor::last, note).ok());
+  EXPECT_EQ(positions, std::vector<int64_t>{79});
+  EXPECT_EQ(session->num_tokens(), 80);
+}
+
+TEST(Session, ResetForgetsAndChunksDoNotMatter) {
+  const Loaded loaded = tiny_gemma3();
+  const auto tokens = some_tokens(90, 1);
+  const auto session = make_session(*loaded.model, {.max_tokens = 90, .chunk_tokens = 64});
+  const auto first = feed_all(*session, tokens);
+  session->reset();
+  EXPECT_EQ(session->num_tokens(), 0);
+  EXPECT_EQ(feed_all(*session, tokens), first);
+  // One by one, so that the window slides within the blocks of a tight pool.
+  const auto other = make_session(*loaded.model, {.max_tokens = 90, .chunk_tokens = 1});
+  EXPECT_EQ(feed_all(*other, tokens), first);
+}
+
+TEST(Session, RefusesTooManyAndForeignTokens) {
+  const Loaded loaded = tiny_gemma3();
+  const auto session = make_session(*loaded.model, {.max_tokens = 20});
+  const auto ignore = [](int64_t, std::span<const float>) {};
+  const auto full = session->feed(some_tokens(21, 0), LogitsFor::last, ignore);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().code, ErrorCode::context_length_exceeded);
+  for (const TokenId id : {50, -1}) {
+    const auto foreign = session->feed(std::span(&id, 1), LogitsFor::last, ignore);
+    ASSERT_FALSE(foreign.ok());
+    EXPECT_EQ(foreign.error().code, ErrorCode::out_of_range);
+  }
+  EXPECT_EQ(session->num_tokens(), 0);
+}
+
+TEST(KvMemory, PagesHaveTheirExactSize) {
+  const Loaded loaded = tiny_gemma3();
+  // One head of 16: 16 tokens * 16 * (key + value) * 2 bytes; 6 window layers and one other.
+  EXPECT_EQ(block_bytes(*loaded.model, KvType::f16, 16), (std::vector<uint64_t>{6 * 1024, 1024}));
+  const auto geometries = cache_geometries(*loaded.model, 16);
+  ASSERT_EQ(geometries.size(), 2U);
+  EXPECT_EQ(geometries[0].window, 20);
+  EXPECT_EQ(geometries[1].window, 0);
+}
+
+struct Answer {
+  std::vector<TokenId> ids;
+  std::vector<float> logprobs;  ///< of the chosen and of the top, in order
+  FinishReason reason = FinishReason::cancelled;
+
+  bool operator==(const Answer&) const = default;
+};
+
+Answer read(Stream stream) {
+  Answer out;
+  while (const auto event = stream.next()) {
+    if (const auto* token = std::get_if<TokenEvent>(&*event)) {
+      out.ids.push_back(token->id);
+      out.logprobs.push_back(token->logprob);
+      for (const TokenLogprob& one : token->top) out.logprobs.push_back(one.logprob);
+    } else if (const auto* finish = std::get_if<FinishEvent>(&*event)) {
+      out.reason = finish->reason;
+    } else {
+      ADD_FAILURE() << std::get<ErrorEvent>(*event).error.to_string();
+    }
+  }
+  return out;
+}
+
+Request request_of(size_t salt) {
+  Request request;
+  request.prompt = some_tokens(1 + salt * 11 % 70, salt);
+  request.sampling.temperature = salt % 3 == 0 ? 0.0F : 0.9F;
+  request.sampling.top_k = salt % 2 == 0 ? 20 : 0;
+  request.sampling.repetition_penalty = salt % 4 == 0 ? 1.2F : 1.0F;
+  request.sampling.seed = 17 + salt;
+  request.stop.max_tokens = 25;
+  request.stop.min_tokens = static_cast<int64_t>(salt % 5);
+  request.num_logprobs = salt % 6 == 0 ? -1 : 3;
+  return request;
+}
+
+// cases.md G 54: the same request alone and among others.
+TEST(TinyEngine, AnswersDoNotDependOnCompany) {
+  for (const bool is_gemma : {false, true}) {
+    const Loaded loaded(
+        test::tiny_model(is_gemma ? test::tiny_gemma3_options() : test::TinyOptions()));
+    constexpr size_t kRequests = 16;
+    std::vector<Answer> alone;
+    {
+      auto engine = make_engine(*loaded.model, {});
+      ASSERT_TRUE(engine.ok()) << engine.error().to_string();
+      for (size_t i = 0; i < kRequests; ++i) {
+        alone.push_back(read(std::move(*(*engine)->submit(request_of(i)))));
+      }
+    }
+    for (const int64_t chunk_tokens : {8, 50}) {
+      EngineOptions options;
+      options.max_sequences = 8;
+      options.chunk_tokens = chunk_tokens;
+      options.kv_tokens = 400;  // so that some wait
+      auto engine = make_engine(*loaded.model, options);
+      ASSERT_TRUE(engine.ok()) << engine.error().to_string();
+      std::vector<Stream> streams;
+      for (size_t i = 0; i < kRequests; ++i) {
+        streams.push_back(std::move(*(*engine)->submit(request_of(i))));
+      }
+      for (size_t i = 0; i < kRequests; ++i) {
+        EXPECT_EQ(read(std::move(streams[i])), alone[i]) << "request " << i;
+      }
+    }
+  }
+}
+
+// A weight that is NaN: every request fails clearly and the engine lives.
+TEST(TinyEngine, NaNLogitsFailTheRequest) {
+  test::TinyModel tiny = test::tiny_metadata({});
+  test::add_tiny_tensors(tiny);
+  test::TinyModel broken = test::tiny_metadata({});
+  for (const auto& [name, tensor] : tiny.tensors) {
+    auto values = tensor.values;
+    if (name == "output_norm.weight") values[0] = NAN;
+    broken.add(name, tensor.shape, values);
+  }
+  const Loaded loaded(broken);
+  auto engine = make_engine(*loaded.model, {});
+  ASSERT_TRUE(engine.ok());
+  for (const float temperature : {0.0F, 0.8F}) {
+    Request request;
+    request.prompt = {1, 2, 3};
+    request.sampling.temperature = temperature;
+    auto stream = (*engine)->submit(request);
+    ASSERT_TRUE(stream.ok());
+    const auto event = stream->next();
+    ASSERT_TRUE(event && std::holds_alternative<ErrorEvent>(*event));
+    EXPECT_NE(std::get<ErrorEvent>(*event).error.message.find("NaN"), std::string::npos);
+    EXPECT_FALSE(stream->next().has_value());
+  }
+}
+
+TEST(MakeEngine, ChecksItsOptions) {
+  const Loaded loaded = tiny_gemma3();
+  const auto error_of = [&](EngineOptions options) {
+    auto engine = make_engine(*loaded.model, options);
+    return engine.ok() ? std::string() : engine.error().where;
+  };
+  EXPECT_EQ(error_of({.context = -1}), "context");
+  EXPECT_EQ(error_of({.block_tokens = 8}), "block_tokens");
+  EXPECT_EQ(error_of({.block_tokens = 24}), "block_tokens");
+  EXPECT_EQ(error_of({.chunk_tokens = 0}), "chunk_tokens");
+  EXPECT_EQ(error_of({.max_sequences = 0}), "max_sequences");
+  EXPECT_EQ(error_of({.context = 100, .kv_tokens = 99}), "kv_tokens");
+  auto engine = make_engine(*loaded.model, {});
+  ASSERT_TRUE(engine.ok());
+  EXPECT_EQ((*engine)->max_context(), 256);
+}
+
+}  // namespace
+}  // namespace headrace

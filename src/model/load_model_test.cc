@@ -1,0 +1,200 @@
+// What loading refuses, and how it says so.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "backend/cpu/cpu_backend.h"
+#include "checkpoint/checkpoint.h"
+#include "model/loader.h"
+#include "model/model.h"
+#include "tests/tiny_models.h"
+
+namespace headrace {
+namespace {
+
+using test::TinyModel;
+
+Result<std::unique_ptr<Model>> load(const TinyModel& tiny, const LoadModelOptions& options = {}) {
+  const std::string path = testing::TempDir() + "load_model_test.gguf";
+  tiny.file.write(path);
+  auto checkpoint = open_checkpoint(path);
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.error().to_string();
+  static const auto backend = make_cpu_backend({.isa = Isa::reference, .num_threads = 1});
+  auto model = load_model(**checkpoint, *backend, options);
+  std::filesystem::remove(path);
+  return model;
+}
+
+Error error_of(const TinyModel& tiny) {
+  auto model = load(tiny);
+  EXPECT_FALSE(model.ok());
+  return model.ok() ? Error{} : model.error();
+}
+
+testing::AssertionResult names(const Error& error, const std::string& what) {
+  const std::string text = error.to_string();
+  if (text.find(what) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << text << "' does not name '" << what << "'";
+}
+
+TEST(LoadModel, FillsInTheInfo) {
+  LoadModelOptions options;
+  options.name = "tiny";
+  options.end_tokens = {3};
+  uint64_t last = 0;
+  uint64_t total = 0;
+  options.progress = [&](uint64_t done, uint64_t all) {
+    EXPECT_GT(done, last);
+    last = done;
+    total = all;
+  };
+  const TinyModel tiny = test::tiny_model({});
+  auto model = load(tiny, options);
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const ModelInfo& info = (*model)->info();
+  EXPECT_EQ(info.name, "tiny");
+  EXPECT_EQ(info.architecture, "llama");
+  EXPECT_EQ(info.vocab_size, 50);
+  EXPECT_EQ(info.context_length, 256);
+  EXPECT_EQ(info.num_layers, 2);
+  EXPECT_EQ(info.end_tokens, std::vector<TokenId>{3});
+  int64_t num_parameters = 0;
+  for (const auto& [name, tensor] : tiny.tensors) {
+    num_parameters += static_cast<int64_t>(tensor.values.size());
+  }
+  EXPECT_EQ(info.num_parameters, num_parameters);
+  EXPECT_GT(info.weight_bytes, 0U);
+  EXPECT_EQ(last, total);
+}
+
+TEST(LoadModel, Gemma3LayersFormTwoCacheGroups) {
+  auto model = load(test::tiny_model(test::tiny_gemma3_options()));
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const auto specs = (*model)->cache_specs();
+  ASSERT_EQ(specs.size(), 7U);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    EXPECT_EQ(specs[i].kind, i == 5 ? CacheSpec::Kind::paged : CacheSpec::Kind::window);
+    EXPECT_EQ(specs[i].window, i == 5 ? 0 : 20);
+  }
+}
+
+TEST(LoadModel, WindowPatternOfTheFile) {
+  auto options = test::tiny_gemma3_options();
+  options.num_layers = 3;
+  TinyModel tiny = test::tiny_metadata(options);
+  tiny.file.add("gemma3.attention.sliding_window_pattern", std::vector<bool>{false, true, true});
+  test::add_tiny_tensors(tiny);
+  auto model = load(tiny);
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_EQ((*model)->cache_specs()[0].kind, CacheSpec::Kind::paged);
+  EXPECT_EQ((*model)->cache_specs()[1].kind, CacheSpec::Kind::window);
+
+  tiny = test::tiny_metadata(options);
+  tiny.file.add("gemma3.attention.sliding_window_pattern", std::vector<bool>{false, true});
+  test::add_tiny_tensors(tiny);
+  EXPECT_TRUE(names(error_of(tiny), "gemma3.attention.sliding_window_pattern"));
+}
+
+TEST(LoadModel, UnknownArchitectureNamesItAndTheKnownOnes) {
+  test::TinyOptions options;
+  options.architecture = "clip9";
+  const Error error = error_of(test::tiny_model(options));
+  EXPECT_EQ(error.code, ErrorCode::unsupported);
+  for (const char* name : {"clip9", "llama", "gemma3"}) EXPECT_TRUE(names(error, name));
+}
+
+TEST(LoadModel, MissingTensorsAreNamed) {
+  TinyModel tiny = test::tiny_metadata({});
+  tiny.file.add_f32("token_embd.weight", {50, 32}, std::vector<float>(1600));
+  const Error error = error_of(tiny);
+  EXPECT_EQ(error.code, ErrorCode::corrupt_data);
+  EXPECT_TRUE(names(error, "output_norm.weight"));
+  EXPECT_TRUE(names(error, "blk.0.attn_q.weight"));
+}
+
+TEST(LoadModel, UnreadTensorsAreNamed) {
+  TinyModel tiny = test::tiny_model({});
+  tiny.add("blk.0.attn_gate.weight", {2}, {1, 2});
+  const Error error = error_of(tiny);
+  EXPECT_EQ(error.code, ErrorCode::unsupported);
+  EXPECT_TRUE(names(error, "blk.0.attn_gate.weight"));
+}
+
+TEST(LoadModel, MisshapenTensorsAreNamedWithBothShapes) {
+  test::TinyOptions options;
+  options.has_own_head = false;
+  TinyModel tiny = test::tiny_model(options);
+  tiny.add("output.weight", {49, 32}, std::vector<float>(49 * 32));
+  const Error error = error_of(tiny);
+  EXPECT_EQ(error.code, ErrorCode::corrupt_data);
+  for (const char* text : {"output.weight", "[50, 32]", "[49, 32]"})
+    EXPECT_TRUE(names(error, text));
+}
+
+TEST(LoadModel, FaultsOfTheMetadataNameTheKey) {
+  using Edit = void (*)(test::GgufBuilder&);
+  struct Fault {
+    const char* key;
+    ErrorCode code;
+    Edit edit;
+  };
+  const std::vector<Fault> faults = {
+      {"llama.rope.scaling.type", ErrorCode::unsupported,
+       [](auto& f) { f.add("llama.rope.scaling.type", "longrope"); }},
+      {"llama.rope.scaling.factor", ErrorCode::corrupt_data,
+       [](auto& f) { f.add("llama.rope.scaling.factor", -2.0F); }},
+      {"llama.rope.scaling.factor", ErrorCode::corrupt_data,
+       [](auto& f) { f.add("llama.rope.scaling.factor", NAN); }},
+      {"llama.expert_count", ErrorCode::unsupported,
+       [](auto& f) { f.add("llama.expert_count", uint32_t{8}); }},
+      {"llama.attention.causal", ErrorCode::unsupported,
+       [](auto& f) { f.add("llama.attention.causal", false); }},
+      {"llama.attention.scale", ErrorCode::corrupt_data,
+       [](auto& f) { f.add("llama.attention.scale", "big"); }},
+      {"llama.attention.sliding_window", ErrorCode::corrupt_data,
+       [](auto& f) { f.add("llama.attention.sliding_window", int32_t{-1}); }},
+  };
+  for (const Fault& fault : faults) {
+    TinyModel tiny = test::tiny_metadata({});
+    fault.edit(tiny.file);
+    test::add_tiny_tensors(tiny);
+    const Error error = error_of(tiny);
+    EXPECT_EQ(error.code, fault.code) << error.to_string();
+    EXPECT_TRUE(names(error, fault.key));
+  }
+}
+
+TEST(LoadModel, ImpossibleSizesNameTheKey) {
+  using Edit = void (*)(test::TinyOptions&);
+  const std::vector<std::pair<const char*, Edit>> faults = {
+      {"llama.block_count", [](auto& o) { o.num_layers = 0; }},
+      {"llama.embedding_length", [](auto& o) { o.embedding = 0; }},
+      {"llama.attention.head_count_kv", [](auto& o) { o.num_kv_heads = 3; }},
+      {"llama.attention.head_count_kv", [](auto& o) { o.num_kv_heads = 0; }},
+      {"llama.rope.dimension_count", [](auto& o) { o.rope_dims = 7; }},
+      {"llama.rope.dimension_count", [](auto& o) { o.rope_dims = 10; }},
+      {"llama.attention.layer_norm_rms_epsilon", [](auto& o) { o.eps = -1; }},
+      {"llama.rope.freq_base", [](auto& o) { o.rope_base = 0; }},
+  };
+  for (const auto& [key, edit] : faults) {
+    test::TinyOptions options;
+    edit(options);
+    EXPECT_TRUE(names(error_of(test::tiny_metadata(options)), key));
+  }
+}
+
+TEST(LoadModel, DivisorsOfFrequenciesMustBePositive) {
+  TinyModel tiny = test::tiny_model({});
+  tiny.add("rope_freqs.weight", {4}, {1, 0, 1, 1});
+  EXPECT_TRUE(names(error_of(tiny), "rope_freqs.weight"));
+}
+
+TEST(DeinterleaveRows, BringsPairsToHalves) {
+  EXPECT_EQ(deinterleave_rows({.num_heads = 1, .head_dim = 6, .rope_dims = 6}),
+            (std::vector<int32_t>{0, 2, 4, 1, 3, 5}));
+  EXPECT_EQ(deinterleave_rows({.num_heads = 2, .head_dim = 6, .rope_dims = 4}),
+            (std::vector<int32_t>{0, 2, 1, 3, 4, 5, 6, 8, 7, 9, 10, 11}));
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,85 @@
+// Which bytes of the output a message wrote. [[ ]] marks what is untrusted.
+#include <gtest/gtest.h>
+
+#include "text/chat_template/test_render.h"
+
+namespace headrace::test {
+namespace {
+
+struct Case {
+  const char* source;
+  const char* output;
+};
+
+const Json kVariables = Json::parse(R"({"m":"a<|x|>b","up":"AbC","sp":"  u ","n":5,"f":0.5,"t":true,
+  "l":["p","q"],"d":{"key":"val","k2":1},"csv":"x,y","lines":"a\nb"})");
+
+template <size_t N>
+void check(const Case (&cases)[N]) {
+  for (const auto& c : cases) EXPECT_EQ(marked(c.source, kVariables), c.output) << c.source;
+}
+
+TEST(Provenance, TemplateTextAndVariables) {
+  check({{"x{{ 'y' }}{{ bos_token }}{{ 1 + 1 }}{{ none }}", "xy<s>2None"},
+         {"x{{ m }}y", "x[[a<|x|>b]]y"},
+         {"{{ n }}{{ f }}{{ t }}{{ l }}", "[[50.5True['p', 'q']]]"},
+         {"{{ n + 1 }}|{{ -n }}|{{ n | abs }}|{{ l | length }}", "[[6]]|[[-5]]|[[5]]|2"},
+         {"{% for x in l %}{{ loop.index }}{{ x }}{% endfor %}", "1[[p]]2[[q]]"},
+         {"{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}",
+          "[[key]]=[[val]];[[k2]]=[[1]];"}});
+}
+
+TEST(Provenance, Joining) {
+  check({{"{{ '<|' + m + '|>' }}", "<|[[a<|x|>b]]|>"},
+         {"{{ '<' ~ m ~ n ~ '>' }}", "<[[a<|x|>b5]]>"},
+         {"{{ l | join('<|sep|>') }}", "[[p]]<|sep|>[[q]]"},
+         {"{{ m.join(['1', '2']) }}", "1[[a<|x|>b]]2"},
+         {"{{ '<%s|%d>' % (m, n) }}", "<[[a<|x|>b]]|[[5]]>"},
+         {"{{ '<{}|{:>4}>'.format(m, n) }}", "<[[a<|x|>b]]|   [[5]]>"},
+         {"{{ 'a' * n }}{{ up * 2 }}", "aaaaa[[AbCAbC]]"},
+         {"{% set x %}<{{ m }}>{% endset %}{{ x }}", "<[[a<|x|>b]]>"},
+         {"{% macro w(x) %}<{{ x }}>{% endmacro %}{{ w(m) }}", "<[[a<|x|>b]]>"},
+         {"{% filter upper %}a{{ up }}{% endfilter %}", "A[[ABC]]"}});
+}
+
+TEST(Provenance, CuttingAndChanging) {
+  check({{"{{ ('<' + m + '>')[1:-1] }}", "[[a<|x|>b]]"},
+         {"{{ ('<' + m)[0] }}{{ ('<' + m)[1] }}", "<[[a]]"},
+         {"{{ ('x' ~ sp ~ ' y').split(' ') | join('-') }}", "x--[[u]]--y"},
+         {"{{ ('<' ~ up ~ '>')[::-1] }}", ">[[CbA]]<"},
+         {"{{ sp | trim }}{{ up | lower }}{{ up.title() }}", "[[uabcAbc]]"},
+         {"{{ ('a' ~ up) | upper }}", "A[[ABC]]"},
+         {"{{ ('a' ~ up) | capitalize }}", "A[[abc]]"},
+         {"{{ m | replace('<|x|>', '<|y|>') }}", "[[a]]<|y|>[[b]]"},
+         {"{{ 'a-b' | replace('-', m) }}", "a[[a<|x|>b]]b"},
+         {"{{ csv.split(',')[1] }}{{ csv.partition(',')[1] }}", "[[y,]]"},
+         {"{{ lines | indent('> ') }}", "[[a\n]]> [[b]]"},
+         {"{{ up | center(7) }}", "[[  AbC  ]]"},
+         {"{{ 'x' | center(3) }}", " x "},
+         {"{{ m | escape }}", "[[a&lt;|x|&gt;b]]"},
+         {"{{ '&lt;|x|&gt;' | striptags }}{{ (m | e | string) | striptags }}", "<|x|>[[a<|x|>b]]"},
+         {"{% for c in '<' ~ up %}{{ c }}{% endfor %}", "<[[AbC]]"}});
+}
+
+TEST(Provenance, JsonAndReprAreTrustedOnlyAsAWhole) {
+  check({{"{{ {'a': '<|x|>'} | tojson }}", "{\"a\": \"<|x|>\"}"},
+         {"{{ d | tojson }}", "[[{\"key\": \"val\", \"k2\": 1}]]"},
+         {"{{ {'a': m} | tojson }}", "[[{\"a\": \"a<|x|>b\"}]]"},
+         {"{{ {'a': n} | tojson }}", "[[{\"a\": 5}]]"},
+         {"{{ [1, 'a'] }}{{ [m] }}", "[1, 'a'][[['a<|x|>b']]]"},
+         {"{{ [] | tojson }}{{ l[:0] | tojson }}", "[][[[]]]"}});
+}
+
+TEST(Provenance, NumbersReadFromMessagesStayTainted) {
+  const Json variables = Json::parse(R"({"s":"42","s2":"1.5"})");
+  EXPECT_EQ(marked("{{ s | int }}{{ s2 | float }}{{ s | int + 1 }}", variables), "[[421.543]]");
+}
+
+TEST(Provenance, ComparisonIgnoresIt) {
+  const Json variables = Json::parse(R"({"m":"user","d":{"k":"v"}})");
+  EXPECT_EQ(marked("{{ m == 'user' }}{{ d['k'] == 'v' }}{{ {'user': 1}[m] }}", variables),
+            "TrueTrue1");
+}
+
+}  // namespace
+}  // namespace headrace::test
