@@ -193,12 +193,12 @@ void check_linear(Isa isa, Backend& backend, Backend& three_threads, const OnChe
   }
   const std::string prefix = std::string(isa_name(isa)) + ": ";
   on_check({prefix + "matrix products against double", wrong.empty(), false,
-            wrong.empty() ? std::to_string(all_formats().size()) +
-                                " formats; largest error " + share_text(worst)
+            wrong.empty() ? std::to_string(all_formats().size()) + " formats; largest error " +
+                                share_text(worst)
                           : "wrong:" + wrong});
-  on_check({prefix + "matrix products alone, together and on three threads", varying.empty(), false,
-            varying.empty() ? "1, 2, 7, 32 and 33 rows give the same bits"
-                            : "bits differ:" + varying});
+  on_check(
+      {prefix + "matrix products alone, together and on three threads", varying.empty(), false,
+       varying.empty() ? "1, 2, 7, 32 and 33 rows give the same bits" : "bits differ:" + varying});
 }
 
 /// Attention with double sums over f32 values.
