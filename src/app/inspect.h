@@ -39,10 +39,10 @@ struct Inspection {
   std::unique_ptr<Checkpoint> checkpoint;
   std::string architecture;  ///< empty: the file does not say
   std::string name;
-  bool is_supported = false;       ///< this build can run it
+  bool is_supported = false;  ///< this build can run it
   int64_t num_parameters = 0;
-  int64_t context_length = 0;      ///< 0: unknown
-  int64_t vocab_size = 0;          ///< 0: no vocabulary
+  int64_t context_length = 0;  ///< 0: unknown
+  int64_t vocab_size = 0;      ///< 0: no vocabulary
   bool has_chat_template = false;
   std::string tokenizer;  ///< description; empty: none that this build can use
   std::string tokenizer_digest;
@@ -57,8 +57,8 @@ struct InspectOptions {
   bool with_tokenizer = true;  ///< indexing a vocabulary takes a moment
 };
 
-/// Opens and looks at a file. What cannot be used (an unknown architecture, a broken tokenizer) is a
-/// warning. Errors: those of open_checkpoint.
+/// Opens and looks at a file. What cannot be used (an unknown architecture, a broken tokenizer) is
+/// a warning. Errors: those of open_checkpoint.
 Result<Inspection> inspect_model(const std::string& path, const InspectOptions& options);
 
 }  // namespace headrace

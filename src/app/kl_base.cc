@@ -143,11 +143,11 @@ Result<KlBaseReader> KlBaseReader::open(const std::string& path) {
   const auto row_bytes = row_bytes_of(numbers[0]);
   const auto rows_bytes = checked_mul<uint64_t>(numbers[1] * numbers[3], *row_bytes);
   const auto ids_bytes = checked_mul<uint64_t>(numbers[1] * numbers[2], sizeof(TokenId));
-  const auto body =
-      rows_bytes && ids_bytes ? checked_add(*rows_bytes, *ids_bytes) : std::nullopt;
+  const auto body = rows_bytes && ids_bytes ? checked_add(*rows_bytes, *ids_bytes) : std::nullopt;
   const auto total = body ? checked_add<uint64_t>(*body, kHeaderBytes) : std::nullopt;
   if (!total || *total != bytes.size()) {
-    return corrupt(path, "the file has " + std::to_string(bytes.size()) + " bytes, its header says " +
+    return corrupt(path, "the file has " + std::to_string(bytes.size()) +
+                             " bytes, its header says " +
                              (total ? std::to_string(*total) : "more than can be"));
   }
   KlBaseReader reader(std::move(file));

@@ -118,7 +118,8 @@ TEST_F(KlBase, EveryTruncationIsRefused) {
 TEST_F(KlBase, HugeCountsAreRefused) {
   ASSERT_TRUE(write_all().ok());
   for (const std::streamoff offset : {8, 16, 24, 32}) {
-    for (const uint64_t value : {uint64_t{0}, uint64_t{1} << 31, UINT64_MAX, uint64_t{0x7fffffff}}) {
+    for (const uint64_t value :
+         {uint64_t{0}, uint64_t{1} << 31, UINT64_MAX, uint64_t{0x7fffffff}}) {
       ASSERT_TRUE(write_all().ok());
       std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
       file.seekp(offset);

@@ -80,8 +80,8 @@ Result<Scores> score_tokens(Session& session, std::span<const TokenId> ids, int6
   session.reset();
   Scores scores;
   Result<void> status;
-  HEADRACE_TRY(session.feed(
-      ids, LogitsFor::all, [&](int64_t position, std::span<const float> logits) {
+  HEADRACE_TRY(
+      session.feed(ids, LogitsFor::all, [&](int64_t position, std::span<const float> logits) {
         if (!status.ok()) return;
         status = check_at(position, logits);
         if (!status.ok()) return;
@@ -125,10 +125,10 @@ Result<Perplexity> measure_perplexity(Session& session, const Tokenizer& tokeniz
                                       const PerplexityOptions& options) {
   const int64_t chunk = options.chunk_tokens;
   if (chunk < 4 || chunk % 2 != 0) {
-    return Error{ErrorCode::invalid_argument,
-                 "a chunk must be an even number of at least 4 tokens, got " +
-                     std::to_string(chunk),
-                 "", ""};
+    return Error{
+        ErrorCode::invalid_argument,
+        "a chunk must be an even number of at least 4 tokens, got " + std::to_string(chunk), "",
+        ""};
   }
   std::optional<KlBaseReader> base;
   int64_t max_chunks = options.max_chunks;
@@ -141,7 +141,7 @@ Result<Perplexity> measure_perplexity(Session& session, const Tokenizer& tokeniz
     HEADRACE_TRY(check_base(*base, tokenizer, vocab_size, ids, chunk, options.kl_base));
   }
   const int64_t num_chunks = static_cast<int64_t>(ids.size()) / chunk;
-  const int64_t first = chunk / 2;               // the first scored position
+  const int64_t first = chunk / 2;  // the first scored position
   const int64_t rows_per_chunk = chunk - 1 - first;
   std::optional<KlBaseWriter> writer;
   if (!options.save_base.empty()) {

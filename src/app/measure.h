@@ -17,7 +17,7 @@
 namespace headrace {
 
 struct Scores {
-  std::vector<double> nll;  ///< [n - 1]: -log p(ids[i + 1] | ids[0..i])
+  std::vector<double> nll;                     ///< [n - 1]: -log p(ids[i + 1] | ids[0..i])
   std::vector<std::vector<TokenLogprob>> top;  ///< [n][k]: the most likely after ids[0..i]
 };
 

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 
-
 namespace headrace {
 namespace {
 
@@ -76,8 +75,12 @@ class SuccessorSession final : public Session {
   int64_t longest_ = 0;
 };
 
-double hit_nll(float gain) { return std::log(std::exp(gain) + kVocab - 1) - gain; }
-double miss_nll(float gain) { return std::log(std::exp(gain) + kVocab - 1); }
+double hit_nll(float gain) {
+  return std::log(std::exp(gain) + kVocab - 1) - gain;
+}
+double miss_nll(float gain) {
+  return std::log(std::exp(gain) + kVocab - 1);
+}
 
 TEST(Score, EveryTokenAfterTheFirst) {
   SuccessorSession session(3.0F);
@@ -168,8 +171,7 @@ class WithBase : public testing::Test {
     options.chunk_tokens = 8;
     options.save_base = base_;
     SuccessorSession session(2.0F);
-    const auto saved =
-        measure_perplexity(session, LetterTokenizer(false), kVocab, text_, options);
+    const auto saved = measure_perplexity(session, LetterTokenizer(false), kVocab, text_, options);
     ASSERT_TRUE(saved.ok()) << saved.error().to_string();
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -201,8 +203,8 @@ TEST_F(WithBase, AnotherPathDivergesByTheFormula) {
   ASSERT_TRUE(other.ok());
   const double hit = std::exp(-hit_nll(2.0F));
   const double rest = (1 - hit) / (kVocab - 1);
-  const double expected = hit * (hit_nll(-1.0F) - hit_nll(2.0F)) +
-                          (1 - hit) * (std::log(rest) + miss_nll(-1.0F));
+  const double expected =
+      hit * (hit_nll(-1.0F) - hit_nll(2.0F)) + (1 - hit) * (std::log(rest) + miss_nll(-1.0F));
   EXPECT_NEAR(*other->mean_kl, expected, 1e-4);
   EXPECT_EQ(*other->top1_agreement, 0.0);
 }

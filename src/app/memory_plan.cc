@@ -42,8 +42,8 @@ uint64_t kv_bytes_per_token(const MemoryNeeds& needs) {
 uint64_t activation_bytes(const MemoryNeeds& needs) {
   // Residual, normed input and sublayer output; queries and attention output; gate, up and their
   // product. Keys and values are small beside them.
-  const int64_t row = 3 * needs.embedding_length + 3 * needs.attention_length +
-                      3 * needs.feed_forward_length;
+  const int64_t row =
+      3 * needs.embedding_length + 3 * needs.attention_length + 3 * needs.feed_forward_length;
   const uint64_t floats = static_cast<uint64_t>(needs.chunk_tokens * row) +
                           static_cast<uint64_t>(needs.logit_rows * needs.vocab_size);
   return floats * sizeof(float);

@@ -106,8 +106,7 @@ Result<void> set_chat_template(OpenedModel& opened) {
     opened.chat_template = std::move(parsed).value();
   } else {
     opened.warnings.push_back("the file's chat template cannot be used: " +
-                              parsed.error().to_string() +
-                              "; give one with --chat-template FILE");
+                              parsed.error().to_string() + "; give one with --chat-template FILE");
   }
   return {};
 }
@@ -137,10 +136,10 @@ Result<void> set_context(OpenedModel& opened) {
                               std::to_string(trained) + " tokens, which the model was made for");
   }
   if (fitting < wanted) {
-    opened.warnings.push_back(
-        "context clamped from " + std::to_string(wanted) + " to " + std::to_string(fitting) +
-        " tokens: weights, activations and KV cache must fit " + std::to_string(limit >> 20) +
-        " MiB");
+    opened.warnings.push_back("context clamped from " + std::to_string(wanted) + " to " +
+                              std::to_string(fitting) +
+                              " tokens: weights, activations and KV cache must fit " +
+                              std::to_string(limit >> 20) + " MiB");
   }
   opened.context = fitting;
   return {};
@@ -159,16 +158,14 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
   HEADRACE_ASSIGN(opened->checkpoint, open_checkpoint(path));
   HEADRACE_TRY(check_weights(*opened->checkpoint));
 
-  HEADRACE_ASSIGN(opened->tokenizer,
-                  make_tokenizer(opened->checkpoint->metadata(),
-                                 TokenizerOptions{options.pre_tokenizer}));
+  HEADRACE_ASSIGN(opened->tokenizer, make_tokenizer(opened->checkpoint->metadata(),
+                                                    TokenizerOptions{options.pre_tokenizer}));
   const int threads = options.num_threads > 0 ? options.num_threads : usable_processors();
   opened->backend = make_cpu_backend(CpuBackendOptions{isa, threads});
   LoadModelOptions load_options;
   load_options.name = opened->options.name;
   load_options.end_tokens = opened->tokenizer->special().end_of_generation;
-  HEADRACE_ASSIGN(opened->model,
-                  load_model(*opened->checkpoint, *opened->backend, load_options));
+  HEADRACE_ASSIGN(opened->model, load_model(*opened->checkpoint, *opened->backend, load_options));
 
   HEADRACE_TRY(check_vocabulary(*opened->tokenizer, *opened->model));
   HEADRACE_TRY(set_chat_template(*opened));
@@ -178,8 +175,7 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
 
 /// The error names the file, once.
 Error in_file(Error error, const std::string& path) {
-  return error.where.find(path) == std::string::npos ? std::move(error).at(path)
-                                                     : std::move(error);
+  return error.where.find(path) == std::string::npos ? std::move(error).at(path) : std::move(error);
 }
 
 }  // namespace
@@ -201,8 +197,8 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
     std::unique_ptr<Checkpoint> checkpoint;
     std::shared_ptr<const Tokenizer> tokenizer;
   };
-  const auto holder = std::make_shared<Holder>(
-      Holder{std::move(checkpoint), std::move(tokenizer).value()});
+  const auto holder =
+      std::make_shared<Holder>(Holder{std::move(checkpoint), std::move(tokenizer).value()});
   return std::shared_ptr<const Tokenizer>(holder, holder->tokenizer.get());
 }
 

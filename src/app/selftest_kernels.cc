@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,14 @@ std::vector<float> run_linear(Backend& backend, const Matrix& matrix, std::span<
   return take(backend, out.view());
 }
 
+/// A share of the allowed error, for people.
+std::string share_text(double share) {
+  std::ostringstream out;
+  out.precision(2);
+  out << 100 * share << " % of what is allowed";
+  return out.str();
+}
+
 /// The largest error as a share of what the path may be off: rounding for the reference path,
 /// activations in 8 bits per block for the others.
 double linear_error(Isa isa, const Linear& linear, std::span<const float> x,
@@ -136,7 +145,7 @@ double linear_error(Isa isa, const Linear& linear, std::span<const float> x,
         sum_of_sizes += std::abs(double{w[c]} * double{row[c]});
         weight_sizes += std::abs(double{w[c]});
       }
-      double allowed = 1e-4 * sum_of_sizes + 1e-6;
+      double allowed = 1e-5 * sum_of_sizes + 1e-6;
       if (isa != Isa::reference) allowed += weight_sizes * largest / 250.0;
       const double error = std::abs(double{got[static_cast<size_t>(t * rows + r)]} - sum);
       worst = std::isfinite(error) ? std::max(worst, error / allowed) : 1e9;
@@ -184,14 +193,12 @@ void check_linear(Isa isa, Backend& backend, Backend& three_threads, const OnChe
   }
   const std::string prefix = std::string(isa_name(isa)) + ": ";
   on_check({prefix + "matrix products against double", wrong.empty(), false,
-            wrong.empty() ? std::to_string(all_formats().size()) +
-                                " formats; largest error " +
-                                std::to_string(static_cast<int>(100 * worst)) +
-                                " % of what is allowed"
+            wrong.empty() ? std::to_string(all_formats().size()) + " formats; largest error " +
+                                share_text(worst)
                           : "wrong:" + wrong});
-  on_check({prefix + "matrix products alone, together and on three threads", varying.empty(), false,
-            varying.empty() ? "1, 2, 7, 32 and 33 rows give the same bits"
-                            : "bits differ:" + varying});
+  on_check(
+      {prefix + "matrix products alone, together and on three threads", varying.empty(), false,
+       varying.empty() ? "1, 2, 7, 32 and 33 rows give the same bits" : "bits differ:" + varying});
 }
 
 /// Attention with double sums over f32 values.
@@ -304,8 +311,7 @@ void check_attention(Isa isa, Backend& backend, Backend& three_threads, const On
   }
   const std::string prefix = std::string(isa_name(isa)) + ": ";
   on_check({prefix + "attention against double", worst <= 1, false,
-            "f32 and f16 cache, with and without a window; largest error " +
-                std::to_string(static_cast<int>(100 * worst)) + " % of what is allowed"});
+            "f32 and f16 cache, with and without a window; largest error " + share_text(worst)});
   on_check({prefix + "attention whole, in pieces and on three threads", same, false,
             same ? "steps of 1, 7, 32 and 75 tokens give the same bits" : "bits differ"});
 }

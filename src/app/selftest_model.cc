@@ -16,7 +16,8 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kText =
-    "Water that falls far can do work. A channel brings it to a wheel, the wheel turns a shaft, and "
+    "Water that falls far can do work. A channel brings it to a wheel, the wheel turns a shaft, "
+    "and "
     "the shaft turns whatever the mill was built for: stones, saws, hammers or looms.";
 
 /// What a known model says next, greedily.

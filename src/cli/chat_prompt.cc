@@ -57,7 +57,8 @@ std::optional<int64_t> date_and_time(std::string_view text) {
   if (!date.ok()) return std::nullopt;
   int64_t seconds = std::chrono::sys_days(date).time_since_epoch().count() * int64_t{86400};
   if (text.size() == 10) return seconds;
-  const auto time = text[10] == 'T' || text[10] == ' ' ? time_of_day(text.substr(11)) : std::nullopt;
+  const auto time =
+      text[10] == 'T' || text[10] == ' ' ? time_of_day(text.substr(11)) : std::nullopt;
   if (!time) return std::nullopt;
   return seconds + *time;
 }

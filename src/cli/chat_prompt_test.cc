@@ -18,9 +18,9 @@ TEST(ParseTime, SecondsDatesAndTimes) {
 }
 
 TEST(ParseTime, RefusesWhatIsNone) {
-  for (const char* text : {"", "now", "2026-13-01", "2025-02-29", "2026-01-01T25:00",
-                           "2026-01-01T12", "2026-01-01x12:30", "2026-01-01T12:60",
-                           "2026-01-01T12:30:15Z", "12s"}) {
+  for (const char* text :
+       {"", "now", "2026-13-01", "2025-02-29", "2026-01-01T25:00", "2026-01-01T12",
+        "2026-01-01x12:30", "2026-01-01T12:60", "2026-01-01T12:30:15Z", "12s"}) {
     EXPECT_FALSE(parse_time(text).ok()) << text;
   }
 }

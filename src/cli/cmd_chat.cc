@@ -118,11 +118,11 @@ class Chat {
     if (conversation_.last_stats()) {
       std::fputs(timings_text(*conversation_.last_stats()).c_str(), stderr);
     }
-    std::fputs(fmt::format("context     {:6} of {} tokens, {} messages\n",
-                           conversation_.num_tokens(), engine_.max_context(),
-                           conversation_.num_messages())
-                   .c_str(),
-               stderr);
+    std::fputs(
+        fmt::format("context     {:6} of {} tokens, {} messages\n", conversation_.num_tokens(),
+                    engine_.max_context(), conversation_.num_messages())
+            .c_str(),
+        stderr);
   }
 
   void complain(Error error) {
@@ -134,8 +134,8 @@ class Chat {
   bool command(const std::string& line) {
     const size_t space = line.find_first_of(" \n");
     const std::string name = line.substr(0, space);
-    const size_t begin = space == std::string::npos ? line.size()
-                                                    : line.find_first_not_of(" \n", space);
+    const size_t begin =
+        space == std::string::npos ? line.size() : line.find_first_not_of(" \n", space);
     const std::string rest = begin == std::string::npos ? "" : line.substr(begin);
     if (name == "/quit" || name == "/exit" || name == "/bye") return false;
     if (name == "/help") {
@@ -177,8 +177,8 @@ class Chat {
     }
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored)) {
-      complain({ErrorCode::invalid_argument, "the file is there already", path,
-                "give another name"});
+      complain(
+          {ErrorCode::invalid_argument, "the file is there already", path, "give another name"});
       return;
     }
     std::ofstream file(path, std::ios::binary);
@@ -234,8 +234,8 @@ Command chat_command() {
       "\nWith standard input from a pipe, each line is a message and only answers are printed.";
   auto& options = command.options;
   options.push_back(make_option("--system", "TEXT", "System message", &args->system));
-  options.push_back(make_option("--stats", "", "Show where the time went after each answer",
-                                &args->stats));
+  options.push_back(
+      make_option("--stats", "", "Show where the time went after each answer", &args->stats));
   add_model_options(options, args->model);
   options.push_back(chat_template_option(args->model));
   add_sampling_options(options, args->sampling);

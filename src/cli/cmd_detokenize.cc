@@ -46,11 +46,11 @@ Command detokenize_command() {
       "The file holds a JSON array, the output of tokenize --json, or plain numbers.";
   auto& options = command.options;
   options.push_back(model_option(args->model));
-  options.push_back(path_option("--ids-file", "FILE", "The ids; - reads standard input",
-                                &args->ids_file));
+  options.push_back(
+      path_option("--ids-file", "FILE", "The ids; - reads standard input", &args->ids_file));
   options.back().required = true;
-  options.push_back(make_option("--skip-special", "", "Leave control tokens out",
-                                &args->skip_special));
+  options.push_back(
+      make_option("--skip-special", "", "Leave control tokens out", &args->skip_special));
   options.push_back(json_option(&args->json));
   command.examples = {
       {"echo '[504, 3575]' | headrace detokenize --ids-file -", "with the default model"},

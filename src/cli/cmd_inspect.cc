@@ -128,9 +128,9 @@ void print_line(const char* label, const std::string& value) {
 void print_memory(const InspectedMemory& memory) {
   print("\nMemory\n");
   print_line("weights", size_text(memory.weight_bytes));
-  print_line("KV cache", fmt::format("{} for {} tokens ({}, {} bytes a token)",
-                                     size_text(memory.kv_bytes), memory.context,
-                                     kv_type_name(memory.kv_type), memory.kv_bytes_per_token));
+  print_line("KV cache",
+             fmt::format("{} for {} tokens ({}, {} bytes a token)", size_text(memory.kv_bytes),
+                         memory.context, kv_type_name(memory.kv_type), memory.kv_bytes_per_token));
   print_line("activations", "about " + size_text(memory.activation_bytes));
   print_line("this process", size_text(memory.limit_bytes) + " may be used");
   print_line("largest context", fmt::format("{} tokens fit", memory.largest_context));
@@ -150,8 +150,8 @@ void print_inspection(const Inspection& seen, bool with_tensors) {
                                  (seen.is_supported ? "" : " (this build cannot run it)"));
   print_line("name", printable(seen.name));
   print_line("parameters", fmt::format("{:.1f} M", static_cast<double>(seen.num_parameters) / 1e6));
-  print_line("context", seen.context_length > 0 ? fmt::format("{} tokens", seen.context_length)
-                                                : "unknown");
+  print_line("context",
+             seen.context_length > 0 ? fmt::format("{} tokens", seen.context_length) : "unknown");
   print_line("vocabulary", fmt::format("{} tokens, {}", seen.vocab_size, seen.tokenizer));
   print_line("chat template", seen.has_chat_template ? "yes" : "no");
   if (seen.memory) print_memory(*seen.memory);
@@ -202,8 +202,8 @@ Command inspect_command() {
       "cache and activations, and the largest context that fits. Nothing is loaded. Files that "
       "this build cannot run are shown too.";
   auto& options = command.options;
-  options.push_back(make_option("model", "", "A GGUF file, or a name in the store",
-                                &args->positional));
+  options.push_back(
+      make_option("model", "", "A GGUF file, or a name in the store", &args->positional));
   options.back().is_model = true;
   options.push_back(model_option(args->model));
   options.push_back(make_option("-c,--ctx-size,--context", "N", "Plan memory for N tokens",

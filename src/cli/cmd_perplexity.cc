@@ -64,10 +64,10 @@ Result<int> run_checked(const PerplexityArgs& args) {
   if (!args.kl_base.empty()) HEADRACE_TRY(KlBaseReader::check(args.kl_base));
   HEADRACE_ASSIGN(const auto model, open_model_of(args.model, true, args.json));
   if (args.chunk_tokens > model->context) {
-    return Error{ErrorCode::context_length_exceeded,
-                 fmt::format("a chunk has {} tokens, the context {}", args.chunk_tokens,
-                             model->context),
-                 "--chunk", "give smaller chunks, or a larger context with -c"};
+    return Error{
+        ErrorCode::context_length_exceeded,
+        fmt::format("a chunk has {} tokens, the context {}", args.chunk_tokens, model->context),
+        "--chunk", "give smaller chunks, or a larger context with -c"};
   }
   PerplexityOptions options;
   options.chunk_tokens = args.chunk_tokens;
@@ -87,8 +87,8 @@ Result<int> run_checked(const PerplexityArgs& args) {
   };
   const auto session = model->session(args.chunk_tokens);
   HEADRACE_ASSIGN(const Perplexity result,
-                  measure_perplexity(*session, *model->tokenizer,
-                                     model->model->info().vocab_size, text, options));
+                  measure_perplexity(*session, *model->tokenizer, model->model->info().vocab_size,
+                                     text, options));
   if (args.json) {
     print_json(result_json(result, model->warnings));
   } else {
@@ -113,8 +113,8 @@ Command perplexity_command() {
       "base, and the share of positions with the same most likely token. A saved distribution "
       "takes two bytes a vocabulary entry and position.";
   auto& options = command.options;
-  options.push_back(path_option("-f,--file", "TEXT", "The text; - reads standard input",
-                                &args->text_file));
+  options.push_back(
+      path_option("-f,--file", "TEXT", "The text; - reads standard input", &args->text_file));
   options.back().required = true;
   options.push_back(
       make_option("--chunk", "N", "Tokens in a chunk, even", &args->chunk_tokens, "512"));
@@ -122,8 +122,8 @@ Command perplexity_command() {
   options.push_back(make_option("--chunks", "N", "Measure at most N chunks", &args->chunks,
                                 "all, or as many as the base has"));
   options.back().min_value = 1;
-  options.push_back(path_option("--save-base", "FILE", "Write the distributions to this file",
-                                &args->save_base));
+  options.push_back(
+      path_option("--save-base", "FILE", "Write the distributions to this file", &args->save_base));
   options.push_back(path_option("--kl-base", "FILE", "Compare with the distributions in this file",
                                 &args->kl_base));
   add_model_options(options, args->model);
@@ -132,8 +132,7 @@ Command perplexity_command() {
       {"headrace perplexity -f text.txt", "the default model"},
       {"headrace perplexity -f text.txt --chunks 8 --isa reference --save-base base.kl",
        "the exact path, saved"},
-      {"headrace perplexity -f text.txt --kl-base base.kl",
-       "how far the fast path is from it"},
+      {"headrace perplexity -f text.txt --kl-base base.kl", "how far the fast path is from it"},
   };
   command.run = [args = args.get()] {
     auto result = run_checked(*args);

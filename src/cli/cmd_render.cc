@@ -39,7 +39,8 @@ Result<nlohmann::ordered_json> read_json(const std::string& path) {
 /// The file's array of messages, or the "messages" of its object.
 Result<nlohmann::ordered_json> read_messages(const std::string& path) {
   HEADRACE_ASSIGN(auto json, read_json(path));
-  if (json.is_object() && json.contains("messages")) json = nlohmann::ordered_json(json["messages"]);
+  if (json.is_object() && json.contains("messages"))
+    json = nlohmann::ordered_json(json["messages"]);
   if (!json.is_array()) {
     return Error{ErrorCode::invalid_argument,
                  "expected a JSON array of messages like {\"role\": ..., \"content\": ...}", path,
@@ -98,8 +99,7 @@ Result<int> run_checked(const RenderArgs& args) {
   if (!args.variables_file.empty()) {
     HEADRACE_ASSIGN(variables, read_json(args.variables_file));
   }
-  HEADRACE_ASSIGN(const auto segments,
-                  parsed->render(input, messages, tools, nullptr, variables));
+  HEADRACE_ASSIGN(const auto segments, parsed->render(input, messages, tools, nullptr, variables));
   std::string prompt;
   for (const TextSegment& segment : segments) prompt += segment.text;
   if (!args.json) {
@@ -130,25 +130,23 @@ Command render_command() {
       "searched for control tokens, and the token ids (null without a model).";
   auto& options = command.options;
   options.push_back(model_option(args->model));
-  options.push_back(
-      path_option("--template", "FILE", "Jinja template to use", &args->template_file,
-                  "the model's"));
+  options.push_back(path_option("--template", "FILE", "Jinja template to use", &args->template_file,
+                                "the model's"));
   options.push_back(path_option("--messages", "FILE", "JSON array of messages; - is standard input",
                                 &args->messages_file));
   options.back().required = true;
   options.push_back(path_option("--tools", "FILE", "JSON array of tools", &args->tools_file));
   options.push_back(path_option("--variables", "FILE", "JSON object of further variables",
                                 &args->variables_file));
-  options.push_back(make_option("--no-generation-prompt", "",
-                                "Do not begin the assistant's answer",
+  options.push_back(make_option("--no-generation-prompt", "", "Do not begin the assistant's answer",
                                 &args->no_generation_prompt));
   options.push_back(make_option("--now", "TIME",
                                 "Time for strftime_now: seconds since 1970, or 2026-01-31T12:30:00",
                                 &args->now, "now"));
-  options.push_back(make_option("--bos-token", "TEXT", "Value of bos_token", &args->bos_token,
-                                "the model's"));
-  options.push_back(make_option("--eos-token", "TEXT", "Value of eos_token", &args->eos_token,
-                                "the model's"));
+  options.push_back(
+      make_option("--bos-token", "TEXT", "Value of bos_token", &args->bos_token, "the model's"));
+  options.push_back(
+      make_option("--eos-token", "TEXT", "Value of eos_token", &args->eos_token, "the model's"));
   options.push_back(json_option(&args->json));
   command.examples = {
       {"echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | headrace render --messages -",

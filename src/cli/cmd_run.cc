@@ -145,19 +145,19 @@ Command run_command() {
       "unless --parse-special asks for it. Ctrl-C ends the answer. Sampling runs in this order: "
       "bias, penalties, temperature, top-k, typical-p, top-p, min-p.";
   auto& options = command.options;
-  options.push_back(make_option("-p,--prompt", "TEXT", "The prompt; - reads standard input",
-                                &args->prompt));
-  options.push_back(path_option("-f,--file", "FILE", "Read the prompt from a file; - too",
-                                &args->prompt_file));
+  options.push_back(
+      make_option("-p,--prompt", "TEXT", "The prompt; - reads standard input", &args->prompt));
+  options.push_back(
+      path_option("-f,--file", "FILE", "Read the prompt from a file; - too", &args->prompt_file));
   options.push_back(
       make_option("--system", "TEXT", "System message, for the chat template", &args->system));
-  options.push_back(make_option("--raw", "", "Complete the text as it is, without the template",
-                                &args->raw));
+  options.push_back(
+      make_option("--raw", "", "Complete the text as it is, without the template", &args->raw));
   options.push_back(make_option("--parse-special", "",
                                 "Take control tokens in the prompt for what they are",
                                 &args->parse_special));
-  options.push_back(make_option("--stats", "", "Show where the time went, on standard error",
-                                &args->stats));
+  options.push_back(
+      make_option("--stats", "", "Show where the time went, on standard error", &args->stats));
   add_model_options(options, args->model);
   options.push_back(chat_template_option(args->model));
   add_sampling_options(options, args->sampling);

@@ -36,8 +36,7 @@ nlohmann::json top_json(const Scores& scores) {
 Result<int> run_checked(const ScoreArgs& args) {
   HEADRACE_ASSIGN(const std::string file, read_text(args.ids_file));
   HEADRACE_ASSIGN(const auto model, open_model_of(args.model, true, args.json));
-  HEADRACE_ASSIGN(const auto ids,
-                  parse_ids(file, model->model->info().vocab_size, args.ids_file));
+  HEADRACE_ASSIGN(const auto ids, parse_ids(file, model->model->info().vocab_size, args.ids_file));
   if (static_cast<int64_t>(ids.size()) > model->context) {
     return Error{ErrorCode::context_length_exceeded,
                  fmt::format("there are {} ids, the context is {}", ids.size(), model->context),
@@ -79,8 +78,8 @@ Command score_command() {
       "negative log-probability (natural log) given those before it. With --top K also the K most "
       "likely tokens at each position; the JSON form has them for the last position too.";
   auto& options = command.options;
-  options.push_back(path_option("--ids-file", "FILE",
-                                "JSON array of ids; - reads standard input", &args->ids_file));
+  options.push_back(path_option("--ids-file", "FILE", "JSON array of ids; - reads standard input",
+                                &args->ids_file));
   options.back().required = true;
   options.push_back(make_option("--top", "K", "Show the K most likely tokens", &args->top, "0"));
   options.back().min_value = 0;

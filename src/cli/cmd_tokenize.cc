@@ -57,14 +57,13 @@ Command tokenize_command() {
       "only a vocabulary will do, and directories of Hugging Face with a tokenizer.json.";
   auto& options = command.options;
   options.push_back(model_option(args->model));
-  options.push_back(path_option("-f,--file", "FILE", "Read the text from a file", &args->file,
-                                "standard input"));
+  options.push_back(
+      path_option("-f,--file", "FILE", "Read the text from a file", &args->file, "standard input"));
   options.push_back(make_option("--parse-special", "",
                                 "Take control tokens in the text for what they are",
                                 &args->parse_special));
-  options.push_back(make_option("--no-bos", "",
-                                "Leave out the tokens that the model puts around a text",
-                                &args->no_bos));
+  options.push_back(make_option(
+      "--no-bos", "", "Leave out the tokens that the model puts around a text", &args->no_bos));
   options.push_back(pre_tokenizer_option(args->model));
   options.push_back(json_option(&args->json));
   command.examples = {

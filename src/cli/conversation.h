@@ -26,7 +26,8 @@ class Conversation {
   /// Adds the user's message and generates the answer, which is kept, a cancelled one too. On an
   /// error the conversation is as it was before. Errors: the template's, context_length_exceeded,
   /// the engine's.
-  Result<Generation> ask(std::string_view text, const std::function<void(std::string_view)>& on_text);
+  Result<Generation> ask(std::string_view text,
+                         const std::function<void(std::string_view)>& on_text);
 
   /// Generates the last answer anew; with a fixed seed, from the next one. Errors:
   /// invalid_argument if nothing was asked yet; those of ask().

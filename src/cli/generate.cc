@@ -100,15 +100,12 @@ Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, S
 }
 
 nlohmann::json timings_json(const RequestStats& stats) {
-  return {{"queue_ms", stats.queue_ms},
-          {"prompt_n", stats.prompt_tokens - stats.cached_tokens},
-          {"prompt_ms", stats.prefill_ms},
-          {"prompt_per_second", stats.prefill_tokens_per_second()},
-          {"cache_n", stats.cached_tokens},
-          {"predicted_n", stats.completion_tokens},
-          {"predicted_ms", stats.decode_ms},
-          {"predicted_per_second", stats.decode_tokens_per_second()},
-          {"sample_ms", stats.sample_ms}};
+  return {
+      {"queue_ms", stats.queue_ms},      {"prompt_n", stats.prompt_tokens - stats.cached_tokens},
+      {"prompt_ms", stats.prefill_ms},   {"prompt_per_second", stats.prefill_tokens_per_second()},
+      {"cache_n", stats.cached_tokens},  {"predicted_n", stats.completion_tokens},
+      {"predicted_ms", stats.decode_ms}, {"predicted_per_second", stats.decode_tokens_per_second()},
+      {"sample_ms", stats.sample_ms}};
 }
 
 std::string timings_text(const RequestStats& stats) {

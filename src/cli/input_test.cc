@@ -21,9 +21,9 @@ TEST(ParseIds, ArraysObjectsAndPlainNumbers) {
 }
 
 TEST(ParseIds, NamesWhatIsWrong) {
-  for (const char* text : {"[1, \"a\"]", "[1.5]", "[null]", "{\"x\": 1}", "1 two", "1;2", "[10]",
-                           "[-1]", "10", "[99999999999999999999]", "99999999999999999999", "[1,",
-                           "[18446744073709551615]"}) {
+  for (const char* text :
+       {"[1, \"a\"]", "[1.5]", "[null]", "{\"x\": 1}", "1 two", "1;2", "[10]", "[-1]", "10",
+        "[99999999999999999999]", "99999999999999999999", "[1,", "[18446744073709551615]"}) {
     const auto ids = parse_ids(text, 10, "ids.json");
     ASSERT_FALSE(ids.ok()) << text;
     EXPECT_EQ(ids.error().code, ErrorCode::invalid_argument) << text;

@@ -29,8 +29,8 @@ class LineEditor {
   /// Whether a person is typing.
   bool interactive() const { return impl_ != nullptr; }
 
-  /// The next line; `prompt` is shown to a person only. Ctrl-C gives Outcome::interrupted, Ctrl-D on
-  /// an empty line or the end of a pipe Outcome::end.
+  /// The next line; `prompt` is shown to a person only. Ctrl-C gives Outcome::interrupted, Ctrl-D
+  /// on an empty line or the end of a pipe Outcome::end.
   Input read(const std::string& prompt);
 
   /// A whole message: a line that ends with a backslash goes on in the next one, and all between

@@ -59,9 +59,9 @@ Option chat_template_option(ModelArgs& args) {
 
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
-  Option context = make_option("-c,--ctx-size,--context", "N",
-                               "Tokens of context, prompt and answer together", &args.context,
-                               "the model's, or what fits the memory");
+  Option context =
+      make_option("-c,--ctx-size,--context", "N", "Tokens of context, prompt and answer together",
+                  &args.context, "the model's, or what fits the memory");
   context.min_value = 2;
   options.push_back(in_group(context));
   Option threads = make_option("-t,--threads", "N", "Threads", &args.threads,
@@ -87,8 +87,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
 
 Result<std::string> find_model(const ModelArgs& args, bool may_pull) {
   auto path = resolve_model(args.model);
-  if (path.ok() || !may_pull || !args.model.empty() ||
-      path.error().code != ErrorCode::not_found) {
+  if (path.ok() || !may_pull || !args.model.empty() || path.error().code != ErrorCode::not_found) {
     return path;
   }
   HEADRACE_ASSIGN(const ModelStore store, ModelStore::open());

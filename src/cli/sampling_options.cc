@@ -39,9 +39,9 @@ void put(To& to, const std::optional<From>& from) {
 /// For counts: what does not fit becomes the largest, which validate() then judges.
 void put_count(int32_t& to, const std::optional<int64_t>& from) {
   if (!from) return;
-  to = static_cast<int32_t>(std::min<int64_t>(
-      std::max<int64_t>(*from, std::numeric_limits<int32_t>::min()),
-      std::numeric_limits<int32_t>::max()));
+  to = static_cast<int32_t>(
+      std::min<int64_t>(std::max<int64_t>(*from, std::numeric_limits<int32_t>::min()),
+                        std::numeric_limits<int32_t>::max()));
 }
 
 }  // namespace
@@ -66,10 +66,10 @@ void add_sampling_options(std::vector<Option>& options, SamplingArgs& args) {
       by_file("0.05"));
   add("--typical-p", "P", "Keep the most typical tokens that together reach probability P",
       &args.typical_p, "1, which keeps all");
-  add("--repeat-penalty", "X", "Divide the logits of tokens seen before by X",
-      &args.repeat_penalty, by_file("1, which does nothing"));
-  add("--repeat-last-n", "N", "Tokens that the penalties look back; -1 is all",
-      &args.repeat_last_n, by_file("-1"));
+  add("--repeat-penalty", "X", "Divide the logits of tokens seen before by X", &args.repeat_penalty,
+      by_file("1, which does nothing"));
+  add("--repeat-last-n", "N", "Tokens that the penalties look back; -1 is all", &args.repeat_last_n,
+      by_file("-1"));
   add("--presence-penalty", "X", "Subtract X from the logits of tokens generated before",
       &args.presence_penalty, "0");
   add("--frequency-penalty", "X", "Subtract X for each time a token was generated before",
