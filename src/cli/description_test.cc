@@ -63,6 +63,7 @@ TEST(Commands, AreDescribedWell) {
       SCOPED_TRACE(option.names);
       EXPECT_FALSE(option.help.empty());
       EXPECT_NE(option.help.back(), '.');
+      EXPECT_TRUE(std::visit([](const auto* target) { return target != nullptr; }, option.target));
       EXPECT_EQ(option.value_name.empty(), is_flag(option) || is_positional(option));
       for (const auto& name : option_names(option))
         EXPECT_TRUE(options.insert(name).second) << name;

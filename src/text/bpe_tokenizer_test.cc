@@ -109,6 +109,25 @@ TEST(BpeTokenizer, BytesThatAreNoTokensBecomeReplacementCharacters) {
   EXPECT_EQ(t->decode(*ids, false), "a\xEF\xBF\xBD\xC3");
 }
 
+TEST(BpeTokenizer, Qwen2BringsTextToFormC) {
+  auto builder = byte_level_example();
+  builder.set_text("tokenizer.ggml.pre", "qwen2");
+  const auto t = builder.build();
+  EXPECT_EQ(t->encode("e\u0301", kPlain).value(), t->encode("\u00E9", kPlain).value());
+}
+
+TEST(BpeTokenizer, NamedTokensAreControlTokensWhereTheFileListsNoKinds) {
+  auto builder = byte_level_example();
+  Metadata with_kinds = builder.metadata();
+  Metadata metadata;
+  for (const auto& [name, value] : with_kinds.values()) {
+    if (name != "tokenizer.ggml.token_type") metadata.set(name, value);
+  }
+  const auto t = make_tokenizer(metadata, {}).value();
+  EXPECT_EQ(encode(*t, "<s>hello", kParsed), (Pieces{"<s>", "hello"}));
+  EXPECT_EQ(encode(*t, "<s>", kPlain), (Pieces{"<", "s", ">"}));
+}
+
 std::string random_text(std::mt19937& random, size_t most) {
   const std::string_view parts[] = {
       "hello",    "he",   "l",      " ", "<s>", "<think>", "\n", "\xF0\x9F\x98\x8A",

@@ -138,6 +138,14 @@ Result<void> read_special(const Metadata& metadata, Vocabulary& vocabulary) {
     HEADRACE_ASSIGN(const TokenId id, read_id(metadata, vocabulary, name));
     if (id >= 0) ends.push_back(id);
   }
+  if (metadata.find(key("token_type")) == nullptr) {
+    // The file does not tell control tokens from text: those it names are.
+    for (const TokenId id :
+         {special.bos, special.eos, special.pad, special.sep, special.cls, special.mask}) {
+      if (id >= 0) vocabulary.kinds[static_cast<size_t>(id)] = TokenKind::control;
+    }
+    for (const TokenId id : ends) vocabulary.kinds[static_cast<size_t>(id)] = TokenKind::control;
+  }
   const bool is_wordpiece = vocabulary.algorithm == Algorithm::wordpiece;
   if (is_wordpiece && special.bos < 0) special.bos = special.cls;
   if (is_wordpiece && special.eos < 0) special.eos = special.sep;
@@ -180,6 +188,7 @@ Result<Vocabulary> read_gguf_vocabulary(const Metadata& metadata, const Tokenize
     }
     vocabulary.pre = *found;
     vocabulary.ignore_merges = vocabulary.pre.ignore_merges;
+    if (vocabulary.pre.nfc) vocabulary.normalizer = Normalizer::nfc;
   }
   HEADRACE_TRY(read_pieces(metadata, vocabulary));
   HEADRACE_TRY(read_kinds(metadata, vocabulary));

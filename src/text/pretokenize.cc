@@ -49,7 +49,7 @@ constexpr std::array kNames = std::to_array<PreTokenizerName>({
     {"olmo", gpt2, false, false},
     {"phi-2", gpt2, false, false},
     {"pixtral", llama3, true, true},
-    {"qwen2", qwen2, false, false},
+    {"qwen2", qwen2, false, false, true},
     {"refact", digits_gpt2, false, false},
     {"smaug-bpe", llama3, false, false},
     {"smollm", digits_gpt2, false, false},

@@ -80,12 +80,8 @@ class SpmTokenizer::SpmRun final : public Run {
       word.remove_prefix(kMaxMergedBytes);
       prefix = false;
     }
-    if (prefix || word.size() > WordCache::kMaxWord) return append_new(word, prefix, out);
-    const uint64_t hash = hash_bytes(word.data(), word.size());
-    if (cache_.append(word, hash, out)) return;
-    const size_t first = out.size();
-    append_new(word, false, out);
-    cache_.remember(word, hash, first, out);
+    if (prefix) return append_new(word, true, out);
+    cache_.append(word, out, [&] { append_new(word, false, out); });
   }
 
   void append_new(std::string_view word, bool prefix, std::vector<TokenId>& out) {

@@ -28,7 +28,7 @@ constexpr std::string_view kEndSpellings[] = {
     "<|END_OF_TURN_TOKEN|>",
     "<|end_of_turn|>",
     "<|endofturn|>",
-    "<|user_end|>",
+    "<|assistant_end|>",
     "<｜end▁of▁sentence｜>",
 };
 
