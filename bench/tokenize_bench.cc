@@ -36,9 +36,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto checkpoint = open_checkpoint(argv[1]);
-  const auto tokenizer =
-      checkpoint.ok() ? make_tokenizer((*checkpoint)->metadata(), {})
-                      : Result<std::shared_ptr<const Tokenizer>>(checkpoint.error());
+  const auto tokenizer = checkpoint.ok()
+                             ? make_tokenizer((*checkpoint)->metadata(), {})
+                             : Result<std::shared_ptr<const Tokenizer>>(checkpoint.error());
   if (!tokenizer.ok()) {
     std::cerr << tokenizer.error().to_string() << "\n";
     return 1;
@@ -52,12 +52,10 @@ int main(int argc, char** argv) {
       return 1;
     }
     const std::string name = std::filesystem::path(argv[i]).filename().string();
-    benchmark::RegisterBenchmark(
-        name.c_str(),
-        [tokenizer = *tokenizer, text = text.str()](benchmark::State& state) {
-          tokenize(state, *tokenizer, text);
-        })
-        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(name.c_str(), [tokenizer = *tokenizer,
+                                                text = text.str()](benchmark::State& state) {
+      tokenize(state, *tokenizer, text);
+    })->Unit(benchmark::kMillisecond);
   }
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -24,11 +24,12 @@ struct OpenOptions {
   std::string isa;      ///< empty: HEADRACE_ISA, else the best of the machine
   int num_threads = 0;  ///< 0: usable_processors()
   std::string kv_type;  ///< empty: f16; the reference path: f32
-  int64_t context = 0;  ///< 0: min(the model's, what fits)
+  int64_t context = 0;  ///< 0: min(the model's, what fits); more than that is clamped, aloud
   int64_t block_tokens = 16;
   int64_t chunk_tokens = 256;
   std::string pre_tokenizer;  ///< overrides the file's
   std::string chat_template;  ///< source text; overrides the file's
+  std::string name;           ///< what the model is called; empty: the file's name
 };
 
 /// A model ready to run. Members are in order of construction; each may use those before it.
@@ -44,7 +45,8 @@ struct OpenedModel {
   std::vector<std::string> warnings;
   OpenOptions options;
 
-  std::unique_ptr<Session> session() const;
+  /// For up to `max_tokens` tokens; 0: the whole context. More than the context is cut to it.
+  std::unique_ptr<Session> session(int64_t max_tokens = 0) const;
   /// Starts the engine's thread; `session()`s must not run beside it (one caller of the backend).
   Result<std::unique_ptr<Engine>> start_engine();
 };
@@ -54,10 +56,18 @@ struct OpenedModel {
 Result<std::string> resolve_model(const std::string& reference);
 
 /// Opens a file for its tokenizer only (vocabulary-only files too, and Hugging Face directories).
+/// An empty `pre_tokenizer` is the file's own.
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
                                                         const std::string& pre_tokenizer);
 
+/// Opens a whole model. A chat template of the file that cannot be used is a warning; one given in
+/// `options` is an error. Errors: not_found, unsupported (a directory, a file without weights, an
+/// unknown architecture or format), corrupt_data, mismatch (the vocabulary and the model's rows),
+/// invalid_argument (an option), resource_exhausted (not even one block of KV fits).
 Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
                                                 const OpenOptions& options);
+
+/// What the file calls its end-of-text and other special tokens, as a chat template sees them.
+TemplateInput template_input(const Tokenizer& tokenizer);
 
 }  // namespace headrace

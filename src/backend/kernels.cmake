@@ -2,16 +2,21 @@
 # set's name, vector width and whether multiply-add rounds once; see docs/adding-a-kernel.md.
 # headrace_kernels(set LANES n FMA 0|1 OPTIONS ... SOURCES ...)
 set(HEADRACE_KERNEL_OBJECTS)
+# Kernels are optimised in every build type, so that tests can afford them; under sanitizers less,
+# since instrumented code of this kind takes minutes to optimise.
+set(kernel_optimisation -O3)
+if(HEADRACE_SANITIZE)
+  set(kernel_optimisation -O1)
+endif()
 macro(headrace_kernels set)
   cmake_parse_arguments(ARG "" "LANES;FMA" "OPTIONS;SOURCES" ${ARGN})
   add_library(headrace_kernels_${set} OBJECT ${ARG_SOURCES})
   target_link_libraries(headrace_kernels_${set} PRIVATE headrace_flags)
   target_compile_definitions(headrace_kernels_${set} PRIVATE
     HEADRACE_ISA_NAMESPACE=${set} HEADRACE_LANES=${ARG_LANES} HEADRACE_FMA=${ARG_FMA})
-  # Kernels are optimised in every build type, so that tests can afford them.
   # GCC 12's own intrinsics headers set off the uninitialised warnings (GCC bug 105593).
   target_compile_options(headrace_kernels_${set} PRIVATE
-    -O3 ${ARG_OPTIONS} -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    ${kernel_optimisation} ${ARG_OPTIONS} -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   list(APPEND HEADRACE_KERNEL_OBJECTS $<TARGET_OBJECTS:headrace_kernels_${set}>)
 endmacro()
 

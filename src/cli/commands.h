@@ -5,6 +5,15 @@
 
 namespace headrace::cli {
 
+Command run_command();
+Command chat_command();
+Command tokenize_command();
+Command detokenize_command();
+Command render_command();
+Command score_command();
+Command perplexity_command();
+Command inspect_command();
+Command selftest_command();
 Command pull_command();
 Command list_command();
 Command show_command();

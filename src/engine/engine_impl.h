@@ -42,7 +42,7 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& o
 /// What the outside world is to an engine.
 struct EngineParts {
   std::unique_ptr<ModelRunner> runner;
-  std::shared_ptr<const Clock> clock;
+  std::shared_ptr<const Clock> clock;    ///< read from any thread
   std::shared_ptr<RandomSource> random;  ///< fresh seeds
 };
 

@@ -2,6 +2,7 @@
 // where a test says so, virtual time.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,14 +19,14 @@ namespace {
 constexpr int64_t kVocab = 1000;
 constexpr TokenId kEnd = 7;
 
-/// Moves on by a millisecond at each look.
+/// Moves on by a millisecond at each look. Thread-safe, as every Clock.
 class StepClock final : public Clock {
  public:
   int64_t now_ns() const override { return now_ns_ += 1000000; }
   int64_t unix_seconds() const override { return 0; }
 
  private:
-  mutable int64_t now_ns_ = 0;
+  mutable std::atomic<int64_t> now_ns_ = 0;
 };
 
 class CountingRandom final : public RandomSource {

@@ -16,7 +16,7 @@ namespace headrace {
 namespace {
 
 // Logits of many rows at a large vocabulary would dwarf the model; feed() takes fewer rows a step.
-constexpr int64_t kMaxLogitsBytes = 64 << 20;
+constexpr int64_t kMaxLogitsBytes = 32 << 20;
 
 class SessionImpl final : public Session {
  public:
@@ -40,7 +40,7 @@ class SessionImpl final : public Session {
     for (size_t i = 0; i < geometries.size(); ++i) {
       caches_.push_back({memory_->layers(i), {&sequences_[i], 1}});
     }
-    model_.reserve(max_rows_, max_logit_rows_);
+    model_.reserve(max_rows_, 1);
     row_.resize(static_cast<size_t>(model.info().vocab_size));
   }
 
@@ -61,8 +61,8 @@ class SessionImpl final : public Session {
                      "", ""};
       }
     }
-    // Every row with logits: fewer rows a step where their logits would not fit.
     const int64_t most = wanted == LogitsFor::all ? max_logit_rows_ : max_rows_;
+    if (wanted == LogitsFor::all) model_.reserve(max_rows_, max_logit_rows_);
     for (int64_t done = 0; done < count;) {
       const int64_t rows = std::min(most, count - done);
       const bool is_last = done + rows == count;

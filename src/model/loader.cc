@@ -102,12 +102,19 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
   const CheckpointTensor* tensor = take(name, shape);
   if (tensor == nullptr) return nullptr;
   const int64_t found_rows = tensor->shape.size() < 2 ? 1 : *(tensor->shape.end() - 2);
+  // The embedding may be most of the file: its pages go back while it is packed.
+  const auto release = [&](std::span<const std::byte> part) {
+    CheckpointTensor read = *tensor;
+    read.data = part;
+    checkpoint_.release(read);
+  };
   auto packed = backend_.pack({.format = tensor->format,
                                .rows = found_rows,
                                .cols = cols,
                                .data = tensor->data,
                                .row_order = row_order,
-                               .name = name});
+                               .name = name,
+                               .release = release});
   if (!packed.ok()) {
     if (!error_) error_ = std::move(packed).error();
     return nullptr;

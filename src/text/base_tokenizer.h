@@ -33,8 +33,7 @@ class BaseTokenizer : public Tokenizer {
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  protected:
-  /// A call to encode: appends the tokens of stretches of ordinary text, in order. `text` of
-  /// every append stays valid until the call ends.
+  /// A call to encode: appends the tokens of stretches of ordinary text, in order.
   class Run {
    public:
     virtual ~Run() = default;

@@ -2,7 +2,6 @@
 #include "text/bpe_tokenizer.h"
 
 #include <algorithm>
-#include <deque>
 
 #include "text/unicode.h"
 #include "text/word_cache.h"
@@ -40,8 +39,7 @@ class BpeTokenizer::BpeRun final : public Run {
 
   void append(std::string_view text, std::vector<TokenId>& out) override {
     const Vocabulary& v = owner_.vocabulary();
-    if (v.normalizer == Normalizer::nfc && !surely_nfc(text))
-      text = kept_.emplace_back(to_nfc(text));
+    if (v.normalizer == Normalizer::nfc && !surely_nfc(text)) text = normalized_ = to_nfc(text);
     if (!owner_.has_all_bytes_) text = replace_missing_bytes(text);
     pretokenize(v.pre.rules, text, [&](std::string_view word) { append_word(word, out); });
   }
@@ -66,16 +64,15 @@ class BpeTokenizer::BpeRun final : public Run {
       }
       p += c.size;
     }
-    return kept_.emplace_back(std::move(fixed));
+    return fixed_ = std::move(fixed);
   }
 
   void append_word(std::string_view word, std::vector<TokenId>& out) {
-    if (word.size() > WordCache::kMaxWord) return append_new(word, out);
-    const uint64_t hash = hash_bytes(word.data(), word.size());
-    if (cache_.append(word, hash, out)) return;
-    const size_t first = out.size();
-    append_new(word, out);
-    cache_.remember(word, hash, first, out);
+    while (word.size() > kMaxMergedBytes) {
+      append_new(word.substr(0, kMaxMergedBytes), out);
+      word.remove_prefix(kMaxMergedBytes);
+    }
+    cache_.append(word, out, [&] { append_new(word, out); });
   }
 
   void append_new(std::string_view word, std::vector<TokenId>& out) {
@@ -85,6 +82,7 @@ class BpeTokenizer::BpeRun final : public Run {
     }
     std::vector<Symbol>& symbols = engine_.symbols();
     symbols.clear();
+    symbols.reserve(word.size());
     uint32_t at = 0;
     for (const char c : word) {
       const TokenId id = owner_.byte_ids_[static_cast<unsigned char>(c)];
@@ -100,7 +98,7 @@ class BpeTokenizer::BpeRun final : public Run {
   const BpeTokenizer& owner_;
   WordCache cache_;
   MergeEngine engine_;
-  std::deque<std::string> kept_;  // texts that differ from the caller's; the cache points into them
+  std::string normalized_, fixed_;  // the text at work, where it differs from the caller's
 };
 
 std::unique_ptr<BaseTokenizer::Run> BpeTokenizer::start(size_t num_bytes) const {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "checkpoint/quote_name.h"
 #include "text/base_tokenizer.h"
 
 namespace headrace::text {
@@ -87,18 +88,14 @@ bool same_rule(const AddedRule* a, const AddedRule* b) {
          x.single_word == y.single_word;
 }
 
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text.substr(0, 80)) + "'";
-}
-
 std::string describe_token(const Vocabulary& v, size_t id) {
-  return id < v.size() && counts(v, id) ? quoted(v.pieces[id]) : "none";
+  return id < v.size() && counts(v, id) ? quote_name(v.pieces[id]) : "none";
 }
 
 std::string describe_merge(const Vocabulary& v, size_t i) {
   if (i >= v.merges.size()) return "none";
   const auto piece = [&](TokenId id) { return std::string(v.pieces[static_cast<size_t>(id)]); };
-  return quoted(piece(v.merges[i].left) + " " + piece(v.merges[i].right));
+  return quote_name(piece(v.merges[i].left) + " " + piece(v.merges[i].right));
 }
 
 // "x vs y" for the first thing in which the two differ.
@@ -129,7 +126,7 @@ std::string first_difference(const Vocabulary& a, const Vocabulary& b) {
     if (in_a != in_b) return "merge " + std::to_string(i) + ": " + in_a + " vs " + in_b;
   }
   if (a.pre.rules != b.pre.rules) {
-    return "pre-tokeniser: " + quoted(a.pre.name) + " vs " + quoted(b.pre.name);
+    return "pre-tokeniser: " + quote_name(a.pre.name) + " vs " + quote_name(b.pre.name);
   }
   if (a.normalizer != b.normalizer) return "the normaliser";
   if (a.space_prefix != b.space_prefix) return "the space before the text";

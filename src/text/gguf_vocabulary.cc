@@ -1,6 +1,7 @@
 // Reads `tokenizer.ggml.*`. The keys: GGUF specification (ggml, docs/gguf.md), section Tokenizer.
 #include <cmath>
 
+#include "checkpoint/quote_name.h"
 #include "text/vocabulary.h"
 
 namespace headrace::text {
@@ -16,10 +17,6 @@ std::string key(std::string_view name) {
 
 Error bad(std::string_view name, std::string message) {
   return Error{ErrorCode::corrupt_data, std::move(message), key(name), ""};
-}
-
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text.substr(0, 80)) + "'";
 }
 
 // The id under `name`, -1 if absent. Files write "none" as the largest 32-bit number.
@@ -102,7 +99,7 @@ Result<void> read_merges(const Metadata& metadata, Vocabulary& vocabulary) {
     const std::string_view merge = (*merges)[i];
     const auto fail = [&](std::string_view what) {
       return bad("merges",
-                 "merge " + std::to_string(i) + " " + quoted(merge) + ": " + std::string(what));
+                 "merge " + std::to_string(i) + " " + quote_name(merge) + ": " + std::string(what));
     };
     // A part may not be empty, so that the space is looked for from the second byte on.
     const size_t space = merge.find(' ', 1);
@@ -141,6 +138,14 @@ Result<void> read_special(const Metadata& metadata, Vocabulary& vocabulary) {
     HEADRACE_ASSIGN(const TokenId id, read_id(metadata, vocabulary, name));
     if (id >= 0) ends.push_back(id);
   }
+  if (metadata.find(key("token_type")) == nullptr) {
+    // The file does not tell control tokens from text: those it names are.
+    for (const TokenId id :
+         {special.bos, special.eos, special.pad, special.sep, special.cls, special.mask}) {
+      if (id >= 0) vocabulary.kinds[static_cast<size_t>(id)] = TokenKind::control;
+    }
+    for (const TokenId id : ends) vocabulary.kinds[static_cast<size_t>(id)] = TokenKind::control;
+  }
   const bool is_wordpiece = vocabulary.algorithm == Algorithm::wordpiece;
   if (is_wordpiece && special.bos < 0) special.bos = special.cls;
   if (is_wordpiece && special.eos < 0) special.eos = special.sep;
@@ -166,7 +171,7 @@ Result<Algorithm> read_algorithm(const Metadata& metadata) {
   if (*model == "llama") return Algorithm::sentencepiece_bpe;
   if (*model == "bert") return Algorithm::wordpiece;
   return Error{ErrorCode::unsupported,
-               "expected a tokenizer of kind gpt2, llama or bert, found " + quoted(*model),
+               "expected a tokenizer of kind gpt2, llama or bert, found " + quote_name(*model),
                key("model"), ""};
 }
 
@@ -183,6 +188,7 @@ Result<Vocabulary> read_gguf_vocabulary(const Metadata& metadata, const Tokenize
     }
     vocabulary.pre = *found;
     vocabulary.ignore_merges = vocabulary.pre.ignore_merges;
+    if (vocabulary.pre.nfc) vocabulary.normalizer = Normalizer::nfc;
   }
   HEADRACE_TRY(read_pieces(metadata, vocabulary));
   HEADRACE_TRY(read_kinds(metadata, vocabulary));

@@ -7,11 +7,14 @@ namespace headrace::text {
 
 void MergeEngine::start_long() {
   const auto n = static_cast<uint32_t>(symbols_.size());
-  nodes_.resize(n);
+  // Reserved at once, since growing step by step touches twice the memory.
+  nodes_.clear();
+  nodes_.reserve(n);
   for (uint32_t i = 0; i < n; ++i) {
-    nodes_[i] = {symbols_[i], i == 0 ? kNone : i - 1, i + 1 == n ? kNone : i + 1, kNoRank};
+    nodes_.push_back({i == 0 ? kNone : i - 1, i + 1 == n ? kNone : i + 1, kNoRank});
   }
   waiting_.clear();
+  waiting_.reserve(n);
   free_ = kNone;
   ranks_.clear();
   urgent_.clear();
@@ -20,11 +23,13 @@ void MergeEngine::start_long() {
 }
 
 void MergeEngine::finish_long() {
-  symbols_.clear();
-  for (uint32_t i = 0; i != kNone; i = nodes_[i].next) symbols_.push_back(nodes_[i].symbol);
+  size_t left = 0;
+  for (uint32_t i = 0; i != kNone; i = nodes_[i].next) symbols_[left++] = symbols_[i];
+  symbols_.resize(left);
   // One huge word must not pin its memory for the rest of the call.
   constexpr size_t kKeepNodes = 1 << 16;
   if (nodes_.size() > kKeepNodes) {
+    symbols_.shrink_to_fit();
     nodes_ = {};
     waiting_ = {};
     gathered_ = {};
@@ -76,6 +81,7 @@ void MergeEngine::wait(uint32_t rank, uint32_t position) {
     waiting_[list.tail].next = at;
   }
   list.tail = at;
+  ++list.size;
 }
 
 uint32_t MergeEngine::gather() {
@@ -84,21 +90,24 @@ uint32_t MergeEngine::gather() {
   ranks_.pop_back();
   Bucket& list = bucket(rank);
   gathered_.clear();
+  gathered_.reserve(list.size);
   for (uint32_t i = list.head; i != kNone; i = waiting_[i].next) {
     gathered_.push_back(waiting_[i].position);
   }
   waiting_[list.tail].next = free_;
   free_ = list.head;
   list.head = list.tail = kNone;
+  list.size = 0;
   if (!std::is_sorted(gathered_.begin(), gathered_.end())) {
     std::sort(gathered_.begin(), gathered_.end());
   }
   return rank;
 }
 
-void MergeEngine::drop_next(Node& node, uint32_t at) {
+void MergeEngine::drop_next(uint32_t at) {
+  Node& node = nodes_[at];
   Node& gone = nodes_[node.next];
-  node.symbol.end = gone.symbol.end;
+  symbols_[at].end = symbols_[node.next].end;
   node.next = gone.next;
   gone.rank = kNoRank;
   if (node.next != kNone) nodes_[node.next].previous = at;

@@ -12,6 +12,10 @@ namespace headrace::text {
 
 inline constexpr uint32_t kNoRank = UINT32_MAX;
 
+/// Words longer than this are cut before merging, so that memory stays bounded (merging takes
+/// about 40 bytes per byte). No text that means anything has such a word.
+inline constexpr size_t kMaxMergedBytes = size_t{32} << 20;
+
 /// What joining two symbols gives: a lower rank is joined earlier.
 struct Joined {
   uint32_t rank = kNoRank;  ///< kNoRank: the pair does not join
@@ -46,10 +50,9 @@ class MergeEngine {
   static constexpr size_t kShort = 32;
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // A symbol of a long word in the list of those that are left. `rank` is that of the pair
-  // with the next one.
+  // The symbol of the same number, in the list of those that are left of a long word. `rank` is
+  // that of the pair with the next one.
   struct Node {
-    Symbol symbol;
     uint32_t previous;
     uint32_t next;
     uint32_t rank;
@@ -64,6 +67,7 @@ class MergeEngine {
     uint32_t rank = kNoRank;
     uint32_t head = kNone;
     uint32_t tail = kNone;
+    uint32_t size = 0;
   };
 
   template <class Join>
@@ -106,7 +110,7 @@ class MergeEngine {
     start_long();
     const auto rate = [&](uint32_t i) -> uint32_t {
       Node& node = nodes_[i];
-      node.rank = node.next == kNone ? kNoRank : join(node.symbol, nodes_[node.next].symbol).rank;
+      node.rank = node.next == kNone ? kNoRank : join(symbols_[i], symbols_[node.next]).rank;
       return node.rank;
     };
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -129,8 +133,8 @@ class MergeEngine {
         const auto at_rank = static_cast<uint32_t>(now >> 32);
         Node& node = nodes_[at];
         if (node.rank != at_rank) continue;  // joined otherwise in the meantime
-        node.symbol.id = join(node.symbol, nodes_[node.next].symbol).id;
-        drop_next(node, at);
+        symbols_[at].id = join(symbols_[at], symbols_[node.next]).id;
+        drop_next(at);
         const auto renew = [&](uint32_t i) {
           const uint32_t fresh = rate(i);
           if (fresh == kNoRank) return;
@@ -153,7 +157,7 @@ class MergeEngine {
   void finish_long();
   void wait(uint32_t rank, uint32_t position);
   uint32_t gather();
-  void drop_next(Node& node, uint32_t at);
+  void drop_next(uint32_t at);
   Bucket& bucket(uint32_t rank);
 
   std::vector<Symbol> symbols_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "checkpoint/quote_name.h"
 #include "text/split_stages.h"
 #include "text/word_scanners.h"
 
@@ -48,7 +49,7 @@ constexpr std::array kNames = std::to_array<PreTokenizerName>({
     {"olmo", gpt2, false, false},
     {"phi-2", gpt2, false, false},
     {"pixtral", llama3, true, true},
-    {"qwen2", qwen2, false, false},
+    {"qwen2", qwen2, false, false, true},
     {"refact", digits_gpt2, false, false},
     {"smaug-bpe", llama3, false, false},
     {"smollm", digits_gpt2, false, false},
@@ -83,10 +84,9 @@ Result<PreTokenizerName> find_pre_tokenizer(std::string_view name) {
     known += known.empty() ? "" : ", ";
     known += entry.name;
   }
-  return Error{
-      ErrorCode::unsupported,
-      "unknown pre-tokeniser '" + std::string(name.substr(0, 100)) + "', expected one of " + known,
-      "", "choose one with --pre-tokenizer NAME"};
+  return Error{ErrorCode::unsupported,
+               "unknown pre-tokeniser " + quote_name(name) + ", expected one of " + known, "",
+               "choose one with --pre-tokenizer NAME"};
 }
 
 void pretokenize(PreTokenizer rules, std::string_view text,

@@ -33,6 +33,7 @@ struct PreTokenizerName {
   PreTokenizer rules;
   bool ignore_merges;  ///< a word that is a token is that token, whatever the merges give
   bool add_bos;        ///< the model adds BOS unless its file says otherwise
+  bool nfc = false;    ///< the models' own tokenizers bring text to form C, which GGUF cannot say
 };
 
 /// The names as `tokenizer.ggml.pre` spells them, sorted.

@@ -75,12 +75,13 @@ class SpmTokenizer::SpmRun final : public Run {
 
  private:
   void append_word(std::string_view word, bool prefix, std::vector<TokenId>& out) {
-    if (prefix || word.size() > WordCache::kMaxWord) return append_new(word, prefix, out);
-    const uint64_t hash = hash_bytes(word.data(), word.size());
-    if (cache_.append(word, hash, out)) return;
-    const size_t first = out.size();
-    append_new(word, false, out);
-    cache_.remember(word, hash, first, out);
+    while (word.size() > kMaxMergedBytes) {
+      append_new(word.substr(0, kMaxMergedBytes), prefix, out);
+      word.remove_prefix(kMaxMergedBytes);
+      prefix = false;
+    }
+    if (prefix) return append_new(word, true, out);
+    cache_.append(word, out, [&] { append_new(word, false, out); });
   }
 
   void append_new(std::string_view word, bool prefix, std::vector<TokenId>& out) {
@@ -94,11 +95,13 @@ class SpmTokenizer::SpmRun final : public Run {
       }
     };
     marked_.clear();
+    marked_.reserve(word.size());
     if (prefix) marked_ += kSpaceMark;
     mark_space(word);
 
     std::vector<Symbol>& symbols = engine_.symbols();
     symbols.clear();
+    symbols.reserve(marked_.size());
     const char* const base = marked_.data();
     const char* const end = base + marked_.size();
     for (const char* p = base; p < end;) {

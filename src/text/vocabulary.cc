@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/quote_name.h"
 #include "text/unicode.h"
 
 namespace headrace::text {
@@ -27,7 +28,7 @@ constexpr std::string_view kEndSpellings[] = {
     "<|END_OF_TURN_TOKEN|>",
     "<|end_of_turn|>",
     "<|endofturn|>",
-    "<|user_end|>",
+    "<|assistant_end|>",
     "<｜end▁of▁sentence｜>",
 };
 
@@ -101,7 +102,7 @@ Result<void> index_pieces(Vocabulary& vocabulary, std::string_view key) {
     const int32_t first = vocabulary.index.find(vocabulary.pieces, piece);
     return Error{ErrorCode::corrupt_data,
                  "tokens " + std::to_string(first) + " and " + std::to_string(id) +
-                     " have the same spelling '" + std::string(piece.substr(0, 80)) + "'",
+                     " have the same spelling " + quote_name(piece),
                  std::string(key), ""};
   }
   return {};

@@ -43,7 +43,7 @@ struct Vocabulary {
   std::vector<float> scores;      ///< SentencePiece only
   std::vector<MergeRule> merges;  ///< byte-level BPE only
   std::vector<AddedRule> added;   ///< only those with a rule that is not the default
-  PreTokenizerName pre{"none", PreTokenizer::none, false, false};
+  PreTokenizerName pre{"none", PreTokenizer::none, false, false, false};
   Normalizer normalizer = Normalizer::none;
   bool ignore_merges = false;
   bool space_prefix = false;  ///< SentencePiece: a space is put before the text

@@ -205,16 +205,14 @@ Value Interpreter::slice(const Value& object, const Value* start, const Value* s
   if (object.is(Kind::range)) {
     const auto& r = object.as<Range>();
     const auto range = resolve_slice(r.length, start, stop, step);
-    if (range.count == 0) return make_range(0, 0, 1);
-    const int64_t first = r.at(range.start);
-    if (range.count == 1)
-      return make_range(first, first + (first < 0 ? 1 : -1), first < 0 ? 1 : -1);
+    const auto bound = [&](int64_t index) {
+      const auto offset = checked_mul(index, r.step);
+      return offset ? checked_add(r.start, *offset) : std::nullopt;
+    };
+    const auto first = bound(range.start), end = bound(range.stop);
     const auto by = checked_mul(r.step, range.step);
-    const auto stop_at = by ? checked_add(r.at(range.start + (range.count - 1) * range.step),
-                                          *by > 0 ? int64_t{1} : -1)
-                            : std::nullopt;
-    if (!stop_at) fail_limit("slice of a range: the numbers do not fit 64 bits");
-    return make_range(first, *stop_at, *by);
+    if (!first || !end || !by) fail_limit("slice of a range: the numbers do not fit 64 bits");
+    return make_range(*first, *end, *by);
   }
   fail("'" + std::string(type_name(object)) + "' object is not subscriptable by a slice");
 }

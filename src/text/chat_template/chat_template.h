@@ -17,9 +17,14 @@ namespace headrace {
 
 /// Limits on one rendering; a template past one of them gets an Error, never a hang.
 struct TemplateLimits {
-  int64_t max_steps = 20'000'000;               ///< evaluated nodes and loop turns
-  int64_t max_output_bytes = 64 * 1024 * 1024;  ///< also of any intermediate string
-  int32_t max_depth = 256;                      ///< nested blocks, calls and expressions
+  /// Evaluated nodes and loop turns; work on long strings and lists counts in proportion.
+  int64_t max_steps = 20'000'000;
+  /// Of any one string; all values together may take four times as much and 16 MiB.
+  int64_t max_output_bytes = 64 * 1024 * 1024;
+  /// Nested blocks and expressions of the source, nested containers of a value; the evaluation may
+  /// nest four times as deep (a macro's call takes a few levels). 256 needs less than 4 MiB of
+  /// stack.
+  int32_t max_depth = 256;
 };
 
 /// What a template is rendered with. Strings inside `messages`, `tools` and `documents` are
@@ -33,6 +38,14 @@ struct TemplateInput {
   int64_t now_unix_seconds = 0;  ///< for strftime_now, in UTC
 };
 
+/// A parsed template. Safe to render from several threads at once.
+///
+/// The language is Jinja 3.1 in its immutable sandbox, with the settings and additions of
+/// transformers: trim_blocks, lstrip_blocks, loop controls, generation blocks, plain-JSON tojson,
+/// raise_exception, strftime_now. It differs where that cannot matter to a prompt: integers have 64
+/// bits and overflow is an error; generators run when they are made; special tokens that a model
+/// lacks are empty strings; include, import, extends, autoescape and the filters random, pprint,
+/// urlize and wordwrap are unsupported.
 class ChatTemplate {
  public:
   /// Errors: invalid_argument with line and what was expected; unsupported constructs by name.

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <map>
 
-#include "../../../tests/conformance.h"
+#include "tests/conformance.h"
 #include "text/chat_template/test_render.h"
 
 namespace headrace::test {

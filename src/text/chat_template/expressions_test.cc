@@ -109,6 +109,8 @@ TEST(Expressions, Slices) {
          {"(1, 2, 3)[::2]", "(1, 3)"},
          {"range(10)[::-3]", "range(9, -1, -3)"},
          {"range(10)[::-3] | list", "[9, 6, 3, 0]"},
+         {"range(4)[::2] ~ range(5)[3:3] ~ range(0, 10, 3)[1:]",
+          "range(0, 4, 2)range(3, 3)range(3, 12, 3)"},
          {"l[::0]", "error: chat template line 1: slice step cannot be zero"},
          {"l[-9223372036854775807:9223372036854775807:9223372036854775807]", "[3]"}});
 }

@@ -63,7 +63,6 @@ Value filter_indent(Interpreter& in, const Value& v, Args& args) {
 
 Value filter_truncate(Interpreter& in, const Value& v, Args& args) {
   const Bound bound("truncate", args, {"length", "killwords", "end", "leeway"});
-  const Text& text = need_string(v, "truncate");
   const int64_t length = bound.integer(0, 255);
   const Text end = bound.has(2) ? need_string(bound[2], "truncate") : Text("...", true);
   const int64_t leeway = bound[3].is(Kind::none) ? 5 : bound.integer(3, 5);
@@ -73,8 +72,9 @@ Value filter_truncate(Interpreter& in, const Value& v, Args& args) {
          std::to_string(length));
   }
   if (leeway < 0) fail("truncate: expected leeway >= 0, found " + std::to_string(leeway));
-  const auto size = static_cast<int64_t>(v.as<String>().num_chars);
+  const int64_t size = in.length(v);
   if (size <= length || size - length <= leeway) return v;
+  const Text& text = need_string(v, "truncate");
   size_t cut = byte_offset(text.view(), static_cast<size_t>(length - end_size));
   if (!bound.truth(1, false)) {
     const size_t space = text.view().substr(0, cut).rfind(' ');

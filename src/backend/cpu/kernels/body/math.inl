@@ -27,7 +27,8 @@ HEADRACE_INLINE F16x exp(F16x x) {
   poly = mul_add(poly, r, splat(1.0F));
   poly = mul_add(poly, r, splat(1.0F));
   F16x power;
-  HEADRACE_EACH power.p[i] = (vf)(((vi)shifted.p[i] << 23) + 0x3f800000);
+  // Wraps where x is out of range; those lanes are replaced below.
+  HEADRACE_EACH power.p[i] = (vf)(((vu)shifted.p[i] << 23) + 0x3f800000U);
   return select(less(x, splat(-87.0F)), splat(0.0F), poly * power);
 }
 

@@ -22,6 +22,7 @@ namespace {
 
 using vf = float __attribute__((vector_size(4 * HEADRACE_LANES)));
 using vi = int32_t __attribute__((vector_size(4 * HEADRACE_LANES)));
+using vu = uint32_t __attribute__((vector_size(4 * HEADRACE_LANES)));
 constexpr int kParts = 16 / HEADRACE_LANES;
 
 /// Sixteen floats.

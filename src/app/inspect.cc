@@ -1,0 +1,112 @@
+// See inspect.h.
+#include "app/inspect.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "app/memory_plan.h"
+#include "app/model_needs.h"
+#include "base/os/system_limits.h"
+#include "text/tokenizer.h"
+
+namespace headrace {
+namespace {
+
+int64_t num_elements(const CheckpointTensor& tensor) {
+  int64_t count = 1;
+  for (const int64_t dim : tensor.shape) count *= dim;  // checked when the file was opened
+  return count;
+}
+
+std::vector<FormatShare> shares_of(const Checkpoint& checkpoint) {
+  std::array<FormatShare, 256> by_format{};
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    FormatShare& share = by_format.at(static_cast<size_t>(tensor.format));
+    share.format = tensor.format;
+    ++share.num_tensors;
+    share.num_parameters += num_elements(tensor);
+    share.bytes += tensor.data.size();
+  }
+  std::vector<FormatShare> shares;
+  for (const FormatShare& share : by_format) {
+    if (share.num_tensors > 0) shares.push_back(share);
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return shares;
+}
+
+std::string string_or_empty(const Metadata& metadata, std::string_view key) {
+  const auto value = metadata.get_string(key);
+  return value.ok() && value->has_value() ? std::string(**value) : std::string();
+}
+
+InspectedMemory plan(const Inspection& seen, const ModelConfig& config,
+                     const InspectOptions& options) {
+  MemoryNeeds needs = needs_of_config(config, seen.vocab_size);
+  const std::vector<CacheSpec> caches = cache_specs_of(config);
+  needs.caches = caches;
+  needs.kv_type = options.kv_type;
+  for (const FormatShare& share : seen.formats) needs.weight_bytes += share.bytes;
+  InspectedMemory memory;
+  memory.weight_bytes = needs.weight_bytes;
+  memory.kv_type = options.kv_type;
+  memory.kv_bytes_per_token = kv_bytes_per_token(needs);
+  memory.context = options.context > 0 ? options.context : config.context_length;
+  memory.kv_bytes = kv_bytes(needs, memory.context);
+  memory.activation_bytes = activation_bytes(needs);
+  memory.limit_bytes = memory_limit_bytes();
+  memory.largest_context = largest_context(needs, memory.limit_bytes, config.context_length);
+  return memory;
+}
+
+}  // namespace
+
+Result<Inspection> inspect_model(const std::string& path, const InspectOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return Error{ErrorCode::unsupported, "a directory; only files can be inspected", path,
+                 "give a GGUF file, or a name from headrace list"};
+  }
+  Inspection seen;
+  HEADRACE_ASSIGN(seen.checkpoint, open_checkpoint(path));
+  const Metadata& metadata = seen.checkpoint->metadata();
+  seen.architecture = string_or_empty(metadata, "general.architecture");
+  seen.name = string_or_empty(metadata, "general.name");
+  seen.has_chat_template = !string_or_empty(metadata, "tokenizer.chat_template").empty();
+  seen.formats = shares_of(*seen.checkpoint);
+  for (const FormatShare& share : seen.formats) seen.num_parameters += share.num_parameters;
+  if (const auto tokens = metadata.get_strings("tokenizer.ggml.tokens");
+      tokens.ok() && tokens->has_value()) {
+    seen.vocab_size = static_cast<int64_t>((*tokens)->size());
+  }
+  if (options.with_tokenizer && seen.vocab_size > 0) {
+    const auto tokenizer = make_tokenizer(metadata, TokenizerOptions{});
+    if (tokenizer.ok()) {
+      seen.tokenizer = (*tokenizer)->description();
+      seen.tokenizer_digest = (*tokenizer)->fingerprint().digest;
+    } else {
+      seen.warnings.push_back("the tokenizer cannot be used: " + tokenizer.error().to_string());
+    }
+  }
+  const auto config = read_model_config(*seen.checkpoint);
+  if (!config.ok()) {
+    seen.warnings.push_back("the model cannot be run: " + config.error().to_string());
+    return seen;
+  }
+  seen.context_length = config->context_length;
+  if (seen.checkpoint->tensors().empty()) {
+    seen.warnings.push_back("the model cannot be run: the file holds a vocabulary and no weights");
+    return seen;
+  }
+  seen.is_supported = true;
+  seen.memory = plan(seen, *config, options);
+  if (seen.memory->largest_context == 0) {
+    seen.warnings.push_back("the model does not fit the memory that this process may use");
+  }
+  return seen;
+}
+
+}  // namespace headrace

@@ -1,0 +1,43 @@
+// What a model needs of memory: weights, KV cache, activations, and the largest context that fits.
+// Pure arithmetic. Must not know files or how a backend allocates.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "backend/kv_view.h"
+#include "model/model.h"
+
+namespace headrace {
+
+/// What the plan is made from. Lengths are elements, counts are tokens.
+struct MemoryNeeds {
+  uint64_t weight_bytes = 0;
+  std::span<const CacheSpec> caches;  ///< one a layer
+  KvType kv_type = KvType::f16;
+  int64_t block_tokens = 16;
+  int64_t chunk_tokens = 256;  ///< rows of one step
+  int64_t logit_rows = 1;      ///< rows of one step that get logits
+  int64_t embedding_length = 0;
+  int64_t feed_forward_length = 0;
+  int64_t attention_length = 0;  ///< heads * head size, of queries
+  int64_t vocab_size = 0;
+};
+
+/// Bytes of KV that one sequence of `tokens` tokens needs: whole blocks; a window layer keeps its
+/// window, one step's tokens and a block that is partly behind the window.
+uint64_t kv_bytes(const MemoryNeeds& needs, int64_t tokens);
+
+/// Bytes of KV that one more token costs before any window is full, f.e. 23040 for SmolLM2-135M.
+uint64_t kv_bytes_per_token(const MemoryNeeds& needs);
+
+/// An estimate of the activations of a step: the rows that live at the same time in a layer, their
+/// quantised copies, and the logits.
+uint64_t activation_bytes(const MemoryNeeds& needs);
+
+/// The largest number of tokens (a multiple of a block, at most `most`) whose KV fits beside
+/// weights and activations in `limit_bytes`, a tenth of which is left to the rest of the process
+/// and the system. 0: not even one block fits.
+int64_t largest_context(const MemoryNeeds& needs, uint64_t limit_bytes, int64_t most);
+
+}  // namespace headrace

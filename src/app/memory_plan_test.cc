@@ -1,0 +1,76 @@
+#include "app/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+CacheSpec layer(CacheSpec::Kind kind, int64_t window = 0) {
+  CacheSpec spec;
+  spec.kind = kind;
+  spec.num_kv_heads = 3;
+  spec.head_dim = 64;
+  spec.window = window;
+  return spec;
+}
+
+MemoryNeeds needs_of(const std::vector<CacheSpec>& caches) {
+  MemoryNeeds needs;
+  needs.weight_bytes = 100 * kMiB;
+  needs.caches = caches;
+  needs.embedding_length = 576;
+  needs.feed_forward_length = 1536;
+  needs.attention_length = 576;
+  needs.vocab_size = 49152;
+  return needs;
+}
+
+TEST(MemoryPlan, PagedLayersCountWholeBlocks) {
+  const std::vector<CacheSpec> caches(30, layer(CacheSpec::Kind::paged));
+  MemoryNeeds needs = needs_of(caches);
+  EXPECT_EQ(kv_bytes_per_token(needs), 23040U);
+  EXPECT_EQ(kv_bytes(needs, 1), 16 * 23040U);
+  EXPECT_EQ(kv_bytes(needs, 16), 16 * 23040U);
+  EXPECT_EQ(kv_bytes(needs, 17), 32 * 23040U);
+  needs.kv_type = KvType::f32;
+  EXPECT_EQ(kv_bytes_per_token(needs), 46080U);
+}
+
+TEST(MemoryPlan, WindowLayersStopGrowing) {
+  const std::vector<CacheSpec> caches{layer(CacheSpec::Kind::window, 512)};
+  const MemoryNeeds needs = needs_of(caches);
+  EXPECT_EQ(kv_bytes(needs, 100), 112 * kv_bytes_per_token(needs));
+  EXPECT_EQ(kv_bytes(needs, 32768), kv_bytes(needs, 8192));
+  EXPECT_EQ(kv_bytes(needs, 32768), ((511 + 256 - 2) / 16 + 2) * 16 * kv_bytes_per_token(needs));
+}
+
+TEST(MemoryPlan, LayersWithoutCacheAreFree) {
+  const std::vector<CacheSpec> caches{layer(CacheSpec::Kind::none)};
+  EXPECT_EQ(kv_bytes(needs_of(caches), 4096), 0U);
+}
+
+TEST(MemoryPlan, LargestContextIsTheLastThatFits) {
+  const std::vector<CacheSpec> caches(30, layer(CacheSpec::Kind::paged));
+  const MemoryNeeds needs = needs_of(caches);
+  EXPECT_EQ(largest_context(needs, 8192 * kMiB, 8192), 8192);
+  const uint64_t limit = 200 * kMiB;
+  const int64_t found = largest_context(needs, limit, 8192);
+  const auto total = [&](int64_t tokens) {
+    return needs.weight_bytes + activation_bytes(needs) + kv_bytes(needs, tokens);
+  };
+  EXPECT_GT(found, 0);
+  EXPECT_LE(total(found), limit - limit / 10);
+  EXPECT_GT(total(found + needs.block_tokens), limit - limit / 10);
+}
+
+TEST(MemoryPlan, NothingFits) {
+  const std::vector<CacheSpec> caches(30, layer(CacheSpec::Kind::paged));
+  EXPECT_EQ(largest_context(needs_of(caches), 50 * kMiB, 8192), 0);
+}
+
+}  // namespace
+}  // namespace headrace

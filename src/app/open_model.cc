@@ -1,0 +1,252 @@
+// See open_model.h.
+#include "app/open_model.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+#include <utility>
+
+#include "app/memory_plan.h"
+#include "app/model_needs.h"
+#include "backend/cpu/cpu_backend.h"
+#include "base/cpu_features.h"
+#include "base/os/system_limits.h"
+#include "engine/engine_impl.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<Isa> isa_of(const OpenOptions& options) {
+  if (!options.isa.empty()) return choose_isa(options.isa);
+  const char* set = std::getenv("HEADRACE_ISA");
+  auto isa = choose_isa(set != nullptr ? set : "");
+  if (!isa.ok() && set != nullptr) return std::move(isa).error().at("HEADRACE_ISA");
+  return isa;
+}
+
+Result<KvType> kv_type_of(const OpenOptions& options, Isa isa) {
+  if (options.kv_type.empty()) return isa == Isa::reference ? KvType::f32 : KvType::f16;
+  for (const KvType type : {KvType::f32, KvType::f16}) {
+    if (options.kv_type == kv_type_name(type)) return type;
+  }
+  return Error{ErrorCode::invalid_argument,
+               "unknown KV type '" + options.kv_type + "'; known are f16, f32", "", ""};
+}
+
+Result<void> check_options(const OpenOptions& options) {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::invalid_argument, std::move(message), "", ""};
+  };
+  if (options.num_threads < 0 || options.num_threads > 1024) {
+    return wrong("the number of threads must be in 1..1024, got " +
+                 std::to_string(options.num_threads));
+  }
+  if (options.context < 0) {
+    return wrong("the context must be positive, got " + std::to_string(options.context));
+  }
+  if (options.block_tokens < 16 || options.block_tokens > 256 || options.block_tokens % 16 != 0) {
+    return wrong("a KV block must be 16 to 256 tokens and a multiple of 16, got " +
+                 std::to_string(options.block_tokens));
+  }
+  if (options.chunk_tokens < 1 || options.chunk_tokens > 8192) {
+    return wrong("a prompt chunk must be 1 to 8192 tokens, got " +
+                 std::to_string(options.chunk_tokens));
+  }
+  return {};
+}
+
+/// A readable error for what is no model file at all.
+Result<void> check_path(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return {};
+  if (fs::exists(fs::path(path) / "tokenizer.json", ignored)) {
+    return Error{ErrorCode::unsupported,
+                 "a Hugging Face directory; of these only the tokenizer can be used", path,
+                 "give a GGUF file of the model"};
+  }
+  return Error{ErrorCode::io_error, "a directory, not a model file", path,
+               "give a GGUF file, or a name from headrace list"};
+}
+
+Result<void> check_weights(const Checkpoint& checkpoint) {
+  if (!checkpoint.tensors().empty()) return {};
+  return Error{ErrorCode::unsupported, "the file holds a vocabulary and no weights",
+               checkpoint.path(),
+               "it serves tokenize, detokenize and render; to run a model give a whole one"};
+}
+
+/// The tokenizer guard between a file's vocabulary and its weights: an id of one must be a row of
+/// the other.
+Result<void> check_vocabulary(const Tokenizer& tokenizer, const Model& model) {
+  if (tokenizer.vocab_size() == model.info().vocab_size) return {};
+  return Error{ErrorCode::mismatch,
+               "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
+                   " tokens, the model's embedding " + std::to_string(model.info().vocab_size),
+               "", "the file was put together wrongly; get it again"};
+}
+
+Result<void> set_chat_template(OpenedModel& opened) {
+  if (!opened.options.chat_template.empty()) {
+    auto parsed = ChatTemplate::parse(opened.options.chat_template);
+    if (!parsed.ok()) return std::move(parsed).error().at("chat template");
+    opened.chat_template = std::move(parsed).value();
+    return {};
+  }
+  const auto source = opened.checkpoint->metadata().get_string("tokenizer.chat_template");
+  if (!source.ok()) {
+    opened.warnings.push_back("no chat template: " + source.error().to_string());
+    return {};
+  }
+  if (!source->has_value()) return {};
+  auto parsed = ChatTemplate::parse(**source);
+  if (parsed.ok()) {
+    opened.chat_template = std::move(parsed).value();
+  } else {
+    opened.warnings.push_back("the file's chat template cannot be used: " +
+                              parsed.error().to_string() + "; give one with --chat-template FILE");
+  }
+  return {};
+}
+
+/// Sets `context`: what was asked, clamped to what the model was made for and to what fits.
+Result<void> set_context(OpenedModel& opened) {
+  const int64_t trained = opened.model->info().context_length;
+  const int64_t asked = opened.options.context;
+  const uint64_t limit = memory_limit_bytes();
+  HEADRACE_ASSIGN(const ModelConfig config, read_model_config(*opened.checkpoint));
+  MemoryNeeds needs = needs_of_config(config, opened.model->info().vocab_size);
+  needs.weight_bytes = opened.model->info().weight_bytes;
+  needs.caches = opened.model->cache_specs();
+  needs.kv_type = opened.kv_type;
+  needs.block_tokens = opened.options.block_tokens;
+  needs.chunk_tokens = opened.options.chunk_tokens;
+  const int64_t wanted = asked > 0 ? std::min(asked, trained) : trained;
+  const int64_t fitting = largest_context(needs, limit, wanted);
+  if (fitting == 0) {
+    return Error{ErrorCode::resource_exhausted,
+                 "the model and its KV cache need more memory than the " +
+                     std::to_string(limit >> 20) + " MiB this process may use",
+                 opened.path, "use a smaller model"};
+  }
+  if (asked > trained) {
+    opened.warnings.push_back("context clamped from " + std::to_string(asked) + " to " +
+                              std::to_string(trained) + " tokens, which the model was made for");
+  }
+  if (fitting < wanted) {
+    opened.warnings.push_back("context clamped from " + std::to_string(wanted) + " to " +
+                              std::to_string(fitting) +
+                              " tokens: weights, activations and KV cache must fit " +
+                              std::to_string(limit >> 20) + " MiB");
+  }
+  opened.context = fitting;
+  return {};
+}
+
+Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
+                                                  const OpenOptions& options) {
+  HEADRACE_TRY(check_options(options));
+  HEADRACE_ASSIGN(const Isa isa, isa_of(options));
+  HEADRACE_TRY(check_path(path));
+  auto opened = std::make_unique<OpenedModel>();
+  opened->path = path;
+  opened->options = options;
+  if (opened->options.name.empty()) opened->options.name = fs::path(path).stem().string();
+  HEADRACE_ASSIGN(opened->kv_type, kv_type_of(options, isa));
+  HEADRACE_ASSIGN(opened->checkpoint, open_checkpoint(path));
+  HEADRACE_TRY(check_weights(*opened->checkpoint));
+
+  HEADRACE_ASSIGN(opened->tokenizer, make_tokenizer(opened->checkpoint->metadata(),
+                                                    TokenizerOptions{options.pre_tokenizer}));
+  const int threads = options.num_threads > 0 ? options.num_threads : usable_processors();
+  opened->backend = make_cpu_backend(CpuBackendOptions{isa, threads});
+  LoadModelOptions load_options;
+  load_options.name = opened->options.name;
+  load_options.end_tokens = opened->tokenizer->special().end_of_generation;
+  HEADRACE_ASSIGN(opened->model, load_model(*opened->checkpoint, *opened->backend, load_options));
+
+  HEADRACE_TRY(check_vocabulary(*opened->tokenizer, *opened->model));
+  HEADRACE_TRY(set_chat_template(*opened));
+  HEADRACE_TRY(set_context(*opened));
+  return opened;
+}
+
+/// The error names the file, once.
+Error in_file(Error error, const std::string& path) {
+  return error.where.find(path) == std::string::npos ? std::move(error).at(path) : std::move(error);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
+                                                        const std::string& pre_tokenizer) {
+  const TokenizerOptions options{pre_tokenizer};
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    auto tokenizer = open_hf_tokenizer(path, options);
+    if (!tokenizer.ok()) return in_file(std::move(tokenizer).error(), path);
+    return tokenizer;
+  }
+  HEADRACE_ASSIGN(auto checkpoint, open_checkpoint(path));
+  auto tokenizer = make_tokenizer(checkpoint->metadata(), options);
+  if (!tokenizer.ok()) return in_file(std::move(tokenizer).error(), path);
+  // The vocabulary's strings may lie in the mapped file: both live and die together.
+  struct Holder {
+    std::unique_ptr<Checkpoint> checkpoint;
+    std::shared_ptr<const Tokenizer> tokenizer;
+  };
+  const auto holder =
+      std::make_shared<Holder>(Holder{std::move(checkpoint), std::move(tokenizer).value()});
+  return std::shared_ptr<const Tokenizer>(holder, holder->tokenizer.get());
+}
+
+Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
+                                                const OpenOptions& options) {
+  try {
+    auto opened = open_checked(path, options);
+    // A wrong option is the caller's, whatever the file.
+    if (!opened.ok() && opened.error().code != ErrorCode::invalid_argument) {
+      return in_file(std::move(opened).error(), path);
+    }
+    return opened;
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::resource_exhausted, "out of memory while loading the model", path,
+                 "close other programs or use a smaller model"};
+  }
+}
+
+TemplateInput template_input(const Tokenizer& tokenizer) {
+  const SpecialTokens& special = tokenizer.special();
+  const auto spelling = [&](TokenId id) {
+    return id >= 0 && id < tokenizer.vocab_size() ? std::string(tokenizer.piece(id))
+                                                  : std::string();
+  };
+  TemplateInput input;
+  input.bos_token = spelling(special.bos);
+  input.eos_token = spelling(special.eos);
+  input.pad_token = spelling(special.pad);
+  input.unk_token = spelling(special.unk);
+  return input;
+}
+
+std::unique_ptr<Session> OpenedModel::session(int64_t max_tokens) const {
+  SessionOptions session_options;
+  session_options.kv_type = kv_type;
+  session_options.max_tokens = max_tokens > 0 ? std::min(max_tokens, context) : context;
+  session_options.block_tokens = options.block_tokens;
+  session_options.chunk_tokens = options.chunk_tokens;
+  return make_session(*model, session_options);
+}
+
+Result<std::unique_ptr<Engine>> OpenedModel::start_engine() {
+  EngineOptions engine_options;
+  engine_options.kv_type = kv_type;
+  engine_options.context = context;
+  engine_options.block_tokens = options.block_tokens;
+  engine_options.chunk_tokens = options.chunk_tokens;
+  return make_engine(*model, engine_options);
+}
+
+}  // namespace headrace

@@ -1,0 +1,181 @@
+// headrace run: one completion.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/sampling_defaults.h"
+#include "base/os/terminal.h"
+#include "cli/chat_prompt.h"
+#include "cli/commands.h"
+#include "cli/generate.h"
+#include "cli/input.h"
+#include "cli/make_option.h"
+#include "cli/model_options.h"
+#include "cli/report.h"
+#include "cli/sampling_options.h"
+
+namespace headrace::cli {
+namespace {
+
+struct RunArgs {
+  ModelArgs model;
+  SamplingArgs sampling;
+  std::optional<std::string> prompt;
+  std::string prompt_file;
+  std::string system;
+  bool raw = false;
+  bool parse_special = false;
+  bool stats = false;
+  bool json = false;
+};
+
+/// What the user wants completed. Errors: none given, two given, an empty one.
+Result<std::string> prompt_of(const RunArgs& args) {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::invalid_argument, std::move(message), "",
+                 "give one with -p TEXT, -p - (standard input) or -f FILE"};
+  };
+  if (args.prompt && !args.prompt_file.empty()) return wrong("both -p and -f are given");
+  if (!args.prompt && args.prompt_file.empty()) return wrong("no prompt is given");
+  std::string text;
+  if (!args.prompt_file.empty()) {
+    HEADRACE_ASSIGN(text, read_text(args.prompt_file));
+  } else if (*args.prompt == "-") {
+    HEADRACE_ASSIGN(text, read_text("-"));
+  } else {
+    text = *args.prompt;
+  }
+  if (text.empty()) return wrong("the prompt is empty");
+  return text;
+}
+
+Result<std::vector<TokenId>> prompt_ids(const OpenedModel& model, const std::string& prompt,
+                                        const RunArgs& args, bool raw) {
+  if (raw) return model.tokenizer->encode(prompt, EncodeOptions{true, args.parse_special});
+  auto messages = nlohmann::ordered_json::array();
+  if (!args.system.empty()) messages.push_back(chat_message("system", args.system));
+  messages.push_back(chat_message("user", prompt));
+  return chat_prompt_ids(model, messages, args.parse_special);
+}
+
+nlohmann::json result_json(const OpenedModel& model, const Generation& done,
+                           const std::vector<std::string>& warnings) {
+  return {{"text", done.text},
+          {"token_ids", done.ids},
+          {"prompt_tokens", done.stats.prompt_tokens},
+          {"completion_tokens", done.ids.size()},
+          {"finish_reason", finish_reason_name(done.reason)},
+          {"stop_token", done.stop_token >= 0 ? nlohmann::json(done.stop_token) : nlohmann::json()},
+          {"seed", done.stats.seed},
+          {"model", model.model->info().name},
+          {"timings", timings_json(done.stats)},
+          {"warnings", warnings}};
+}
+
+Result<int> run_checked(const RunArgs& args) {
+  HEADRACE_ASSIGN(const std::string prompt, prompt_of(args));
+  HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, args.json));
+  std::vector<std::string> warnings = model->warnings;
+  const auto add_warning = [&](const std::string& text) {
+    if (text.empty()) return;
+    warnings.push_back(text);
+    if (!args.json) warn(text);
+  };
+
+  bool raw = args.raw;
+  if (!raw && !model->chat_template) {
+    raw = true;
+    add_warning(
+        "the model has no chat template: the prompt is completed as it is; give --raw to say so, "
+        "or --chat-template FILE");
+  }
+  if (raw && !args.system.empty()) add_warning("--system has no effect on a raw completion");
+  Request request;
+  HEADRACE_ASSIGN(request.prompt, prompt_ids(*model, prompt, args, raw));
+
+  std::vector<std::string> ignored_keys;
+  const SamplingParams defaults = sampling_defaults(model->checkpoint->metadata(), ignored_keys);
+  for (const std::string& text : ignored_keys) add_warning(text);
+  HEADRACE_ASSIGN(request.sampling,
+                  sampling_of(args.sampling, defaults, model->model->info().vocab_size));
+  request.stop = stop_of(args.sampling);
+
+  HEADRACE_ASSIGN(const auto engine, model->start_engine());
+  HEADRACE_ASSIGN(const std::string clamped,
+                  fit_to_context(*engine, request.prompt.size(), request.stop));
+  add_warning(clamped);
+  const bool to_terminal = is_terminal(StandardStream::output);
+  HEADRACE_ASSIGN(const Generation done,
+                  generate(*engine, model->tokenizer, std::move(request), [&](auto text) {
+                    if (args.json) return;
+                    print(shown_text(text, to_terminal));
+                    std::fflush(stdout);
+                  }));
+  if (args.json) {
+    print_json(result_json(*model, done, warnings));
+  } else {
+    print("\n");
+    std::fflush(stdout);
+  }
+  if (args.stats) {
+    std::fputs(timings_text(done.stats).c_str(), stderr);
+    std::fputs(fmt::format("end         {}\n", finish_reason_name(done.reason)).c_str(), stderr);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command run_command() {
+  auto args = std::make_shared<RunArgs>();
+  Command command;
+  command.name = "run";
+  command.summary = "Answer or complete one prompt";
+  command.description =
+      "Prints the model's answer as it is generated. The prompt is put into the model's chat "
+      "template; with --raw, or where the model has none, the text is completed as it is.\n"
+      "Without -m the default model is used, and fetched first if it is not in the store.\n"
+      "What is typed is never taken for the model's control tokens (<|im_end|> and the like), "
+      "unless --parse-special asks for it. Ctrl-C ends the answer. Sampling runs in this order: "
+      "bias, penalties, temperature, top-k, typical-p, top-p, min-p.";
+  auto& options = command.options;
+  options.push_back(
+      make_option("-p,--prompt", "TEXT", "The prompt; - reads standard input", &args->prompt));
+  options.push_back(
+      path_option("-f,--file", "FILE", "Read the prompt from a file; - too", &args->prompt_file));
+  options.push_back(
+      make_option("--system", "TEXT", "System message, for the chat template", &args->system));
+  options.push_back(
+      make_option("--raw", "", "Complete the text as it is, without the template", &args->raw));
+  options.push_back(make_option("--parse-special", "",
+                                "Take control tokens in the prompt for what they are",
+                                &args->parse_special));
+  options.push_back(
+      make_option("--stats", "", "Show where the time went, on standard error", &args->stats));
+  add_model_options(options, args->model);
+  options.push_back(chat_template_option(args->model));
+  add_sampling_options(options, args->sampling);
+  options.push_back(json_option(&args->json));
+  command.examples = {
+      {"headrace run -p \"Why is the sky blue?\"", "ask the default model"},
+      {"headrace run -m gemma3-270m --raw -p \"The capital of France is\" -n 16",
+       "complete a text with a base model"},
+      {"git diff | headrace run --system \"Summarise the change.\" -p - --temp 0",
+       "a prompt from a pipe, always the same answer"},
+      {"headrace run -p \"Name a fruit.\" --seed 7 --json", "everything about it, as JSON"},
+  };
+  command.run = [args] {
+    auto result = run_checked(*args);
+    return result.ok() ? *result : fail(result.error(), args->json);
+  };
+  command.state = args;
+  return command;
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,147 @@
+// See line_editor.h.
+#include "cli/line_editor.h"
+
+#include <histedit.h>
+
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+
+#include "base/os/signals.h"
+#include "base/os/terminal.h"
+
+namespace headrace::cli {
+namespace {
+
+constexpr int kHistoryEntries = 1000;
+constexpr std::string_view kQuotes = "\"\"\"";
+
+/// libedit counts columns with the C locale's characters.
+void use_utf8() {
+  std::setlocale(LC_CTYPE, "");
+  if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+unsigned char insert_line_end(EditLine* editor, int) {
+  return el_insertstr(editor, "\n") == 0 ? CC_REFRESH : CC_ERROR;
+}
+
+}  // namespace
+
+std::string state_file(const std::string& name) {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') return std::string(state) + "/headrace/" + name;
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home != '/') return "";
+  return std::string(home) + "/.local/state/headrace/" + name;
+}
+
+struct LineEditor::Impl {
+  EditLine* editor = nullptr;
+  History* history = nullptr;
+  HistEvent event{};
+  std::string history_path;
+  std::string prompt;
+
+  static char* show_prompt(EditLine* editor) {
+    void* data = nullptr;
+    el_get(editor, EL_CLIENTDATA, &data);
+    return static_cast<Impl*>(data)->prompt.data();
+  }
+  ~Impl() {
+    if (editor != nullptr) el_end(editor);
+    if (history != nullptr) history_end(history);
+  }
+};
+
+LineEditor::LineEditor(const std::string& history_path) {
+  if (!is_terminal(StandardStream::input)) return;
+  use_utf8();
+  auto impl = std::make_unique<Impl>();
+  impl->editor = el_init("headrace", stdin, stdout, stderr);
+  impl->history = history_init();
+  if (impl->editor == nullptr || impl->history == nullptr) return;
+  el_set(impl->editor, EL_CLIENTDATA, impl.get());
+  el_set(impl->editor, EL_PROMPT, &Impl::show_prompt);
+  el_set(impl->editor, EL_EDITOR, "emacs");
+  el_set(impl->editor, EL_SIGNAL, 1);
+  el_set(impl->editor, EL_ADDFN, "insert-line-end", "Begin a new line of the same message",
+         &insert_line_end);
+  el_set(impl->editor, EL_BIND, "\\e\\r", "insert-line-end", nullptr);
+  el_set(impl->editor, EL_BIND, "\\e\\n", "insert-line-end", nullptr);
+  el_set(impl->editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  history(impl->history, &impl->event, H_SETSIZE, kHistoryEntries);
+  history(impl->history, &impl->event, H_SETUNIQUE, 1);
+  el_set(impl->editor, EL_HIST, history, impl->history);
+  if (!history_path.empty()) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(history_path).parent_path(), ignored);
+    history(impl->history, &impl->event, H_LOAD, history_path.c_str());
+    impl->history_path = history_path;
+  }
+  impl_ = std::move(impl);
+}
+
+LineEditor::~LineEditor() = default;
+
+LineEditor::Input LineEditor::read(const std::string& prompt) {
+  if (!impl_) {
+    std::string line;
+    if (!std::getline(std::cin, line)) return {};
+    if (line.ends_with('\r')) line.pop_back();
+    return {Outcome::line, std::move(line)};
+  }
+  impl_->prompt = prompt;
+  const InterruptGuard guard;
+  int length = 0;
+  const char* text = el_gets(impl_->editor, &length);
+  if (InterruptGuard::interrupted()) {
+    std::fputs("\n", stdout);
+    return {Outcome::interrupted, ""};
+  }
+  if (text == nullptr || length <= 0) {
+    std::fputs("\n", stdout);
+    return {};
+  }
+  std::string line(text, static_cast<size_t>(length));
+  if (line.ends_with('\n')) line.pop_back();
+  return {Outcome::line, std::move(line)};
+}
+
+LineEditor::Input LineEditor::read_message(const std::string& prompt,
+                                           const std::string& continuation) {
+  Input message = read(prompt);
+  if (message.outcome != Outcome::line) return message;
+  const bool quoted = message.text.starts_with(kQuotes);
+  if (quoted) message.text.erase(0, kQuotes.size());
+  const auto is_open = [&] {
+    return quoted ? !message.text.ends_with(kQuotes) : message.text.ends_with('\\');
+  };
+  while (is_open()) {
+    if (!quoted) message.text.pop_back();
+    Input more = read(continuation);
+    if (more.outcome == Outcome::interrupted) return more;
+    if (more.outcome == Outcome::end) return message;
+    message.text += "\n" + more.text;
+  }
+  if (quoted) {
+    message.text.erase(message.text.size() - kQuotes.size());
+    // Quotes on lines of their own do not add empty lines.
+    if (message.text.starts_with('\n')) message.text.erase(0, 1);
+    if (message.text.ends_with('\n')) message.text.pop_back();
+  }
+  return message;
+}
+
+void LineEditor::remember(const std::string& text) {
+  if (!impl_ || text.empty()) return;
+  history(impl_->history, &impl_->event, H_ENTER, text.c_str());
+  if (!impl_->history_path.empty()) {
+    history(impl_->history, &impl_->event, H_SAVE, impl_->history_path.c_str());
+  }
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,113 @@
+// See model_options.h.
+#include "cli/model_options.h"
+
+#include "cli/fetch_model.h"
+#include "cli/input.h"
+#include "cli/make_option.h"
+#include "cli/report.h"
+#include "store/model_store.h"
+
+namespace headrace::cli {
+namespace {
+
+constexpr const char* kGroup = "Model";
+
+Option in_group(Option option) {
+  option.group = kGroup;
+  return option;
+}
+
+Result<OpenOptions> open_options(const ModelArgs& args) {
+  OpenOptions options;
+  options.isa = args.isa;
+  options.num_threads = static_cast<int>(args.threads.value_or(0));
+  options.kv_type = args.kv_type;
+  options.context = args.context.value_or(0);
+  if (args.chunk_tokens) options.chunk_tokens = *args.chunk_tokens;
+  options.pre_tokenizer = args.pre_tokenizer;
+  if (!args.chat_template_file.empty()) {
+    HEADRACE_ASSIGN(options.chat_template, read_text(args.chat_template_file));
+    if (options.chat_template.empty()) {
+      return Error{ErrorCode::invalid_argument, "the chat template is empty",
+                   args.chat_template_file, ""};
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+Option model_option(ModelArgs& args) {
+  Option option =
+      make_option("-m,--model", "MODEL", "A GGUF file, or a name in the store (headrace list)",
+                  &args.model, ModelStore::default_model().name);
+  option.is_model = true;
+  return in_group(option);
+}
+
+Option pre_tokenizer_option(ModelArgs& args) {
+  return in_group(make_option("--pre-tokenizer", "NAME",
+                              "Split text like this pre-tokenizer instead of the file's",
+                              &args.pre_tokenizer));
+}
+
+Option chat_template_option(ModelArgs& args) {
+  return in_group(path_option("--chat-template", "FILE",
+                              "Use this Jinja template instead of the file's",
+                              &args.chat_template_file));
+}
+
+void add_model_options(std::vector<Option>& options, ModelArgs& args) {
+  options.push_back(model_option(args));
+  Option context =
+      make_option("-c,--ctx-size,--context", "N", "Tokens of context, prompt and answer together",
+                  &args.context, "the model's, or what fits the memory");
+  context.min_value = 2;
+  options.push_back(in_group(context));
+  Option threads = make_option("-t,--threads", "N", "Threads", &args.threads,
+                               "the processors this process may use");
+  threads.min_value = 1;
+  threads.max_value = 1024;
+  options.push_back(in_group(threads));
+  Option kv_type = make_option("--kv-type", "TYPE", "Type of the cached keys and values",
+                               &args.kv_type, "f16; f32 with --isa reference");
+  kv_type.choices = {"f32", "f16"};
+  options.push_back(in_group(kv_type));
+  Option isa = make_option("--isa", "NAME", "Instruction set of the kernels", &args.isa,
+                           "$HEADRACE_ISA, else the best of the machine");
+  isa.choices = {"reference", "avx2", "avx512"};
+  options.push_back(in_group(isa));
+  Option chunk = make_option("-ub,--ubatch-size", "N", "Prompt tokens computed in one step",
+                             &args.chunk_tokens, "256");
+  chunk.min_value = 1;
+  chunk.max_value = 8192;
+  options.push_back(in_group(chunk));
+  options.push_back(pre_tokenizer_option(args));
+}
+
+Result<std::string> find_model(const ModelArgs& args, bool may_pull) {
+  auto path = resolve_model(args.model);
+  if (path.ok() || !may_pull || !args.model.empty() || path.error().code != ErrorCode::not_found) {
+    return path;
+  }
+  HEADRACE_ASSIGN(const ModelStore store, ModelStore::open());
+  return fetch_model(store, ModelStore::default_model().name);
+}
+
+Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull,
+                                                   bool json) {
+  HEADRACE_ASSIGN(const OpenOptions options, open_options(args));
+  HEADRACE_ASSIGN(const std::string path, find_model(args, may_pull));
+  auto model = open_model(path, options);
+  if (model.ok() && !json) {
+    for (const std::string& warning : (*model)->warnings) warn(warning);
+  }
+  return model;
+}
+
+Result<std::shared_ptr<const Tokenizer>> open_tokenizer_of(const ModelArgs& args) {
+  HEADRACE_ASSIGN(const std::string path, find_model(args, true));
+  return open_tokenizer(path, args.pre_tokenizer);
+}
+
+}  // namespace headrace::cli

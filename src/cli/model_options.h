@@ -1,0 +1,45 @@
+// The options that every command which opens a model shares, and opening it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/open_model.h"
+#include "cli/command.h"
+
+namespace headrace::cli {
+
+struct ModelArgs {
+  std::string model;  ///< empty: the default one
+  std::optional<int64_t> context;
+  std::optional<int64_t> threads;
+  std::string kv_type;
+  std::string isa;
+  std::optional<int64_t> chunk_tokens;
+  std::string pre_tokenizer;
+  std::string chat_template_file;
+};
+
+/// -m alone.
+Option model_option(ModelArgs& args);
+/// --pre-tokenizer.
+Option pre_tokenizer_option(ModelArgs& args);
+/// --chat-template.
+Option chat_template_option(ModelArgs& args);
+/// -m, -c, -t, --kv-type, --isa, -ub and --pre-tokenizer.
+void add_model_options(std::vector<Option>& options, ModelArgs& args);
+
+/// The file that `args` names. With `may_pull`, the default model is fetched if it is not in the
+/// store yet, with a progress bar.
+Result<std::string> find_model(const ModelArgs& args, bool may_pull);
+
+/// Opens the model; its warnings are printed, unless `json`, where the caller reports them.
+Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull, bool json);
+
+/// Opens only the tokenizer.
+Result<std::shared_ptr<const Tokenizer>> open_tokenizer_of(const ModelArgs& args);
+
+}  // namespace headrace::cli

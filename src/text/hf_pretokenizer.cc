@@ -1,0 +1,117 @@
+// See hf_pretokenizer.h. The fields: Hugging Face tokenizers, the JSON form of pre-tokenizers.
+#include "text/hf_pretokenizer.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace headrace::text {
+namespace {
+
+using nlohmann::json;
+
+// The steps, as describe() spells them, and the name of the rules that do the same. The patterns
+// are those of the published tokenizer.json files, character by character.
+struct Known {
+  std::string_view steps;
+  std::string_view name;
+};
+#define HEADRACE_NO_CASE "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define HEADRACE_LINES_AND_SPACES "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define HEADRACE_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define HEADRACE_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define HEADRACE_LEAD "[^\\r\\n\\p{L}\\p{N}]?"
+#define HEADRACE_SYMBOLS " ?[^\\s\\p{L}\\p{N}]+"
+constexpr Known kKnown[] = {
+    {"words, bytes", "gpt-2"},
+    {"split /'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+/, "
+     "bytes",
+     "gpt-2"},
+    {"digits, words, bytes", "smollm"},
+    {"split /\\p{N}/, words, bytes", "smollm"},
+    {"split /" HEADRACE_NO_CASE "|" HEADRACE_LEAD "\\p{L}+|\\p{N}{1,3}|" HEADRACE_SYMBOLS
+     "[\\r\\n]*|" HEADRACE_LINES_AND_SPACES "/, bytes",
+     "llama3"},
+    {"split /" HEADRACE_NO_CASE "|" HEADRACE_LEAD "\\p{L}+|\\p{N}|" HEADRACE_SYMBOLS
+     "[\\r\\n]*|" HEADRACE_LINES_AND_SPACES "/, bytes",
+     "qwen2"},
+    {"split /[\\r\\n]/, split /\\s?\\p{L}+/, split /\\s?\\p{P}+/, "
+     "split /[一-龥ࠀ-一가-퟿]+/, digits, bytes",
+     "deepseek-coder"},
+    {"split /\\p{N}{1,3}/, split /[一-龥぀-ゟ゠-ヿ]+/, "
+     "split /[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+     "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|"  //
+     HEADRACE_LINES_AND_SPACES "/, bytes",
+     "deepseek-v3"},
+    {"split /" HEADRACE_LEAD HEADRACE_UPPER "*" HEADRACE_LOWER "+|" HEADRACE_LEAD HEADRACE_UPPER
+     "+" HEADRACE_LOWER "*|\\p{N}|" HEADRACE_SYMBOLS "[\\r\\n/]*|" HEADRACE_LINES_AND_SPACES
+     "/, bytes",
+     "tekken"},
+    {"split /" HEADRACE_LEAD HEADRACE_UPPER "*" HEADRACE_LOWER "+" HEADRACE_NO_CASE
+     "?|" HEADRACE_LEAD HEADRACE_UPPER "+" HEADRACE_LOWER "*" HEADRACE_NO_CASE
+     "?|\\p{N}{1,3}|" HEADRACE_SYMBOLS "[\\r\\n/]*|" HEADRACE_LINES_AND_SPACES "/, bytes",
+     "gpt-4o"},
+};
+#undef HEADRACE_NO_CASE
+#undef HEADRACE_LINES_AND_SPACES
+#undef HEADRACE_UPPER
+#undef HEADRACE_LOWER
+#undef HEADRACE_LEAD
+#undef HEADRACE_SYMBOLS
+
+bool flag(const json& object, const char* name, bool otherwise) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+}
+
+std::string text_of(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+void add_step(std::string& steps, std::string_view step) {
+  if (!steps.empty()) steps += ", ";
+  steps += step;
+}
+
+// Appends what a step does, in words of our own; a step that is not plain is named with its type.
+void describe(const json& step, int depth, std::string& out) {
+  constexpr int kMaxDepth = 4;
+  if (!step.is_object() || depth > kMaxDepth) return add_step(out, "unreadable");
+  const std::string type = text_of(step, "type");
+  if (type == "Sequence") {
+    const auto parts = step.find("pretokenizers");
+    if (parts == step.end() || !parts->is_array()) return add_step(out, "unreadable");
+    for (const json& part : *parts) describe(part, depth + 1, out);
+  } else if (type == "ByteLevel" && !flag(step, "add_prefix_space", true)) {
+    if (flag(step, "use_regex", true)) add_step(out, "words");
+    add_step(out, "bytes");
+  } else if (type == "Digits" && flag(step, "individual_digits", false)) {
+    add_step(out, "digits");
+  } else if (type == "Split" && text_of(step, "behavior") == "Isolated" &&
+             !flag(step, "invert", false) && step.contains("pattern") &&
+             step["pattern"].is_object() && step["pattern"].contains("Regex")) {
+    add_step(out, "split /" + text_of(step["pattern"], "Regex") + "/");
+  } else {
+    add_step(out, "other " + (type.empty() ? std::string("step") : type));
+  }
+}
+
+}  // namespace
+
+Result<PreTokenizerName> recognise_pre_tokenizer(const json& pre_tokenizer) {
+  std::string steps;
+  if (pre_tokenizer.is_null()) {
+    steps = "none";
+  } else {
+    describe(pre_tokenizer, 0, steps);
+  }
+  for (const Known& known : kKnown) {
+    if (known.steps == steps) return find_pre_tokenizer(known.name);
+  }
+  return Error{ErrorCode::unsupported,
+               "expected a known pre-tokeniser, found the steps: " + steps.substr(0, 500),
+               "pre_tokenizer", "choose one with --pre-tokenizer NAME"};
+}
+
+}  // namespace headrace::text

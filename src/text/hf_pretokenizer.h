@@ -1,0 +1,14 @@
+// Recognises the `pre_tokenizer` of a Hugging Face tokenizer.json. Must not know vocabularies.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "headrace/result.h"
+#include "text/pretokenize.h"
+
+namespace headrace::text {
+
+/// Error (unsupported) that spells out the steps found, where no known rules are equal to them.
+Result<PreTokenizerName> recognise_pre_tokenizer(const nlohmann::json& pre_tokenizer);
+
+}  // namespace headrace::text

@@ -1,0 +1,164 @@
+#include "text/hf_vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "text/base_tokenizer.h"
+#include "text/test_vocabulary.h"
+
+namespace headrace::text {
+namespace {
+
+using nlohmann::json;
+using Pieces = std::vector<std::string>;
+
+// The byte-level alphabet, "he" and "hel", and one added token of each sort.
+json example() {
+  json vocab = json::object();
+  for (int byte = 0; byte < 256; ++byte) {
+    vocab[ByteAlphabet::get().spelling(static_cast<uint8_t>(byte))] = byte;
+  }
+  vocab["he"] = 256;
+  vocab["hel"] = 257;
+  json root;
+  root["model"] = {{"type", "BPE"}, {"vocab", vocab}, {"merges", {"h e", json{"he", "l"}}}};
+  root["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
+  root["added_tokens"] = {
+      {{"id", 258}, {"content", "<s>"}, {"special", true}},
+      {{"id", 259}, {"content", "<r>"}, {"special", true}, {"rstrip", true}},
+      {{"id", 260}, {"content", "<l>"}, {"special", true}, {"lstrip", true}},
+      {{"id", 261}, {"content", "he"}, {"special", false}, {"single_word", true}}};
+  root["added_tokens"][3]["content"] = "hello";
+  return root;
+}
+
+Result<std::shared_ptr<const Tokenizer>> build(const json& root, const std::string& config = "",
+                                               const TokenizerOptions& options = {}) {
+  const std::string text = root.dump();
+  HEADRACE_ASSIGN(Vocabulary vocabulary, read_hf_vocabulary({text, config, ""}, options));
+  return build_tokenizer(std::move(vocabulary), "tokenizer.json");
+}
+
+Pieces encode(const Tokenizer& tokenizer, std::string_view text) {
+  return pieces(tokenizer,
+                tokenizer.encode(text, {.add_special = false, .parse_special = true}).value());
+}
+
+TEST(HfVocabulary, ReadsMergesOfBothForms) {
+  const auto t = build(example());
+  ASSERT_TRUE(t.ok()) << t.error().to_string();
+  EXPECT_EQ(encode(**t, "help"), (Pieces{"hel", "p"}));
+}
+
+TEST(HfVocabulary, AddedTokensTakeTheSpaceBesideThem) {
+  const auto t = build(example()).value();
+  EXPECT_EQ(encode(*t, "a <r> \n b"), (Pieces{"a", "\xC4\xA0", "<r>", "b"}));
+  EXPECT_EQ(encode(*t, "a \xE3\x80\x80<l> b"), (Pieces{"a", "<l>", "\xC4\xA0", "b"}));
+  EXPECT_EQ(encode(*t, " <s> "), (Pieces{"\xC4\xA0", "<s>", "\xC4\xA0"}));
+  EXPECT_EQ(encode(*t, "hello,hellos _hello"),
+            (Pieces{"hello", ",", "hel", "l", "o", "s", "\xC4\xA0", "_", "hel", "l", "o"}));
+}
+
+TEST(HfVocabulary, SpecialTokensFromConfigAndTemplate) {
+  json root = example();
+  const auto plain = build(root, R"({"bos_token":{"content":"<s>"},"eos_token":"<r>"})").value();
+  EXPECT_EQ(plain->special().bos, 258);
+  EXPECT_EQ(plain->special().eos, 259);
+  EXPECT_FALSE(plain->special().add_bos);
+  root["post_processor"] = {{"type", "Sequence"},
+                            {"processors",
+                             {{{"type", "ByteLevel"}},
+                              {{"type", "TemplateProcessing"},
+                               {"single",
+                                {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+                                 {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}}}}}};
+  const auto templated = build(root).value();
+  EXPECT_EQ(templated->special().bos, 258);
+  EXPECT_TRUE(templated->special().add_bos);
+  EXPECT_FALSE(templated->special().add_eos);
+}
+
+TEST(HfVocabulary, NormalisesWhereTheFileSaysSo) {
+  json root = example();
+  root["normalizer"] = {{"type", "NFC"}};
+  const auto t = build(root).value();
+  EXPECT_EQ(t->decode(t->encode("e\xCC\x81", {}).value(), false), "\xC3\xA9");
+  EXPECT_NE(t->fingerprint(), build(example()).value()->fingerprint());
+}
+
+TEST(HfVocabulary, KnowsThePublishedPatterns) {
+  const auto split = [](const std::string& pattern) {
+    return json{{"type", "Split"},
+                {"pattern", {{"Regex", pattern}}},
+                {"behavior", "Isolated"},
+                {"invert", false}};
+  };
+  const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  json root = example();
+  root["pre_tokenizer"] = {
+      {"type", "Sequence"},
+      {"pretokenizers",
+       {split(
+            R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"),
+        bytes}}};
+  EXPECT_EQ(build(root).value()->description(), "byte-level BPE (qwen2)");
+  root["pre_tokenizer"]["pretokenizers"][0] = split("\\p{Han}+");
+  const auto unknown = build(root);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, ErrorCode::unsupported);
+  EXPECT_NE(unknown.error().to_string().find("\\p{Han}+"), std::string::npos);
+  EXPECT_EQ(build(root, "", {.pre = "qwen2"}).value()->description(), "byte-level BPE (qwen2)");
+}
+
+TEST(HfVocabulary, WhatIsWrongIsNamed) {
+  const auto expect_error = [](const json& root, std::string_view part) {
+    const auto made = build(root);
+    ASSERT_FALSE(made.ok()) << part;
+    EXPECT_NE(made.error().to_string().find(part), std::string::npos) << made.error().to_string();
+  };
+  json root = example();
+  root["model"]["type"] = "Unigram";
+  expect_error(root, "model.type");
+  root = example();
+  root["model"]["merges"].push_back("q z");
+  expect_error(root, "merge 2 'q z'");
+  root["model"]["merges"] = 7;
+  expect_error(root, "model.merges");
+  root = example();
+  root["model"]["vocab"]["zz"] = -1;
+  expect_error(root, "'zz'");
+  root["model"]["vocab"]["zz"] = 4000000000U;
+  expect_error(root, "'zz'");
+  root["model"]["vocab"]["zz"] = 256;
+  expect_error(root, "id 256");
+  root["model"]["vocab"] = json::array();
+  expect_error(root, "model.vocab");
+  root = example();
+  root["model"]["byte_fallback"] = true;
+  expect_error(root, "byte_fallback");
+  root = example();
+  root["normalizer"] = {{"type", "Lowercase"}};
+  expect_error(root, "Lowercase");
+  root = example();
+  root["added_tokens"][0].erase("id");
+  expect_error(root, "added_tokens");
+  root["added_tokens"] = {1, 2};
+  expect_error(root, "added_tokens");
+}
+
+TEST(HfVocabulary, RefusesDepthAndNonsense) {
+  for (const std::string& text : {std::string(200000, '['), std::string("{\"a\":"),
+                                  std::string("[]"), std::string("\xFF"), std::string()}) {
+    EXPECT_FALSE(read_hf_vocabulary({text, "", ""}, {}).ok());
+  }
+}
+
+TEST(HfVocabulary, AMissingDirectoryIsNotFound) {
+  const auto made = open_hf_tokenizer("/nowhere/at/all", {});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, ErrorCode::not_found);
+}
+
+}  // namespace
+}  // namespace headrace::text

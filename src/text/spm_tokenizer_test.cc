@@ -1,0 +1,99 @@
+// SentencePiece BPE on a vocabulary of a few tokens.
+#include "text/spm_tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "text/test_vocabulary.h"
+
+namespace headrace::text {
+namespace {
+
+using Pieces = std::vector<std::string>;
+
+constexpr EncodeOptions kPlain{.add_special = false, .parse_special = false};
+constexpr EncodeOptions kParsed{.add_special = false, .parse_special = true};
+
+Pieces encode(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options) {
+  const auto ids = tokenizer.encode(text, options);
+  EXPECT_TRUE(ids.ok());
+  return pieces(tokenizer, *ids);
+}
+
+TEST(SpmTokenizer, PutsASpaceBeforeTheText) {
+  const auto t = sentencepiece_example().build();
+  ASSERT_NE(t, nullptr);
+  EXPECT_EQ(encode(*t, "aab", kPlain), (Pieces{"▁a", "ab"}));
+  EXPECT_EQ(encode(*t, "ab", kPlain), (Pieces{"▁ab"}));  // by way of "▁a", the best score
+  EXPECT_EQ(encode(*t, "", kPlain), Pieces{});
+  EXPECT_EQ(encode(*t, " a", kPlain), (Pieces{"▁", "▁a"}));
+  EXPECT_EQ(encode(*t, "ab", {.add_special = true, .parse_special = false}),
+            (Pieces{"<s>", "▁ab"}));
+}
+
+TEST(SpmTokenizer, NoSpaceWhereTheFileSaysSo) {
+  auto builder = sentencepiece_example();
+  builder.set("tokenizer.ggml.add_space_prefix", false);
+  const auto t = builder.build();
+  EXPECT_EQ(encode(*t, "<s>ab</s>", kParsed), (Pieces{"<s>", "ab", "</s>"}));
+  EXPECT_EQ(t->decode(t->encode(" a", kPlain).value(), false), " a");
+}
+
+TEST(SpmTokenizer, ASpaceFollowsEverySpecialToken) {
+  const auto t = sentencepiece_example().build();
+  EXPECT_EQ(encode(*t, "a</s> a", kParsed), (Pieces{"▁a", "</s>", "▁", "▁a"}));
+  EXPECT_EQ(encode(*t, "a</s>  a", kParsed), (Pieces{"▁a", "</s>", "▁▁", "▁a"}));
+  // One that is not a control token too.
+  EXPECT_EQ(encode(*t, "<sep>a", kPlain), (Pieces{"<sep>", "▁a"}));
+}
+
+TEST(SpmTokenizer, RunsOfSpacesSurvive) {
+  const auto t = sentencepiece_example().build();
+  EXPECT_NE(encode(*t, "a     a", kPlain), encode(*t, "a a", kPlain));
+  EXPECT_EQ(t->decode(t->encode("a     a", kPlain).value(), true), "a     a");
+}
+
+TEST(SpmTokenizer, FallsBackToBytes) {
+  const auto t = sentencepiece_example().build();
+  EXPECT_EQ(encode(*t, "a\xF0\x9F\xA6\x99", kPlain),
+            (Pieces{"▁a", "<0xF0>", "<0x9F>", "<0xA6>", "<0x99>"}));
+  EXPECT_EQ(encode(*t, "\xFF", kPlain), (Pieces{"▁", "<0xFF>"}));
+}
+
+TEST(SpmTokenizer, UnknownNeighboursBecomeOneTokenWithoutBytes) {
+  VocabularyBuilder builder("llama");
+  builder.token("<unk>", TokenKind::unknown);
+  builder.token("▁", TokenKind::normal, -1);
+  builder.token("a", TokenKind::normal, -2);
+  builder.set("tokenizer.ggml.unknown_token_id", uint64_t{0});
+  const auto t = builder.build();
+  ASSERT_NE(t, nullptr);
+  EXPECT_EQ(encode(*t, "aééa\xFF", kPlain), (Pieces{"▁", "a", "<unk>", "a", "<unk>"}));
+}
+
+TEST(SpmTokenizer, FirstSpaceIsLeftOutWhenDecodingAfterControlTokensToo) {
+  const auto t = sentencepiece_example().build();
+  const auto ids = t->encode("ab ab", {.add_special = true, .parse_special = false}).value();
+  EXPECT_EQ(t->decode(ids, true), "ab ab");
+  EXPECT_EQ(t->decode(ids, false), "<s>ab ab");
+}
+
+// Words are cut only where no piece could join across: the ids are those of the whole text.
+TEST(SpmTokenizer, CuttingAtSpacesChangesNothing) {
+  auto builder = sentencepiece_example();
+  builder.token("b▁a", TokenKind::normal, -0.5);
+  builder.set("tokenizer.ggml.add_space_prefix", false);
+  builder.token("b▁", TokenKind::normal, -0.6);
+  const auto t = builder.build();
+  EXPECT_EQ(encode(*t, "ab a", kPlain), (Pieces{"a", "b▁a"}));
+  std::mt19937 random(1);
+  for (int round = 0; round < 500; ++round) {
+    std::string text;
+    for (size_t n = random() % 40; n > 0; --n) text += " ab"[random() % 3];
+    EXPECT_EQ(t->decode(t->encode(text, kPlain).value(), false), text);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::text

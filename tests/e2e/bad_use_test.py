@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Bad use: each gives one clear message with the way out and the right exit code, prints nothing
+on standard output and leaves nothing behind."""
+import harness
+import json
+
+
+class BadUse(harness.HeadraceTest):
+    def refused(self, code, *args, words=(), stdin=b"", **more):
+        before = sorted(self.folder.rglob("*"))
+        done = self.run_headrace(*args, stdin=stdin, **more)
+        text = done.err.decode()
+        self.assertEqual(done.code, code, f"{args}: {text}")
+        self.assertEqual(done.out, b"", args)
+        for word in words:
+            self.assertIn(word, text, args)
+        lines = done.error_lines()
+        self.assertIn(len(lines), (1, 2), f"{args}: {text}")
+        self.assertTrue(lines[0].startswith("headrace"), text)
+        self.assertNotIn("terminate", text)
+        after = sorted(path for path in self.folder.rglob("*") if path.name != "home")
+        self.assertEqual(before, after, f"{args}: left something behind")
+        return text
+
+    def test_files_that_are_no_models(self):
+        folder = self.folder / "folder"
+        folder.mkdir()
+        text = self.write("notes.txt", "Dear diary,\n" * 100)
+        empty = self.write("empty.gguf", b"")
+        for command in (["run", "-p", "Hi"], ["chat"], ["tokenize"], ["inspect"]):
+            for path, words in (("missing.gguf", ["missing.gguf"]), (folder, ["folder"]),
+                                (text, ["notes.txt"]), (empty, ["empty.gguf", "empty"])):
+                self.refused(1, *command, "-m", path, words=words)
+
+    def test_a_name_that_is_none(self):
+        self.refused(1, "run", "-m", "no-such-model", "-p", "Hi",
+                     words=["no-such-model", "headrace list"])
+        self.refused(1, "run", "-m", "gemma3-270m", "-p", "Hi",
+                     words=["headrace pull gemma3-270m"])
+
+    def test_unknown_architecture(self):
+        path = self.tiny("strange.gguf", architecture="stranger")
+        self.refused(1, "run", "-m", path, "-p", "Hi", words=["stranger", "llama"])
+
+    def test_vocabulary_only(self):
+        path = self.tiny("vocab.gguf", with_weights=False)
+        self.refused(1, "run", "-m", path, "-p", "Hi", words=["vocabulary", "tokenize"])
+
+    def test_truncated(self):
+        whole = self.tiny().read_bytes()
+        for size in (3, 20, 200, len(whole) // 2, len(whole) - 1):
+            path = self.write("cut.gguf", whole[:size])
+            self.refused(1, "run", "-m", path, "-p", "Hi", words=["cut.gguf"])
+
+    def test_wrong_flags(self):
+        path = self.tiny()
+        text = self.refused(2, "run", "-m", path, "-p", "Hi", "--temperatur", "1")
+        self.assertIn("--temperature", text)
+        self.refused(2, "run", "-m", path, "-p", "Hi", "--temp", "warm", words=["--temp", "warm"])
+        self.refused(2, "run", "-m", path, "-p", "Hi", "--temp", "-1", words=["temp", "-1"])
+        self.refused(2, "run", "-m", path, "-p", "Hi", "--top-p", "1.5", words=["top_p"])
+        self.refused(2, "run", "-m", path, "-p", "Hi", "--isa", "mmx", words=["mmx"])
+        self.refused(2, "run", "-m", path, "-p", "Hi", "--kv-type", "q1", words=["q1"])
+        self.refused(2, "run", "-m", path, "-p", "Hi", "-t", "0")
+        for bias in ("x", "5", "5=", "=5", "5=x", "a=1", "5=1x"):
+            self.refused(2, "run", "-m", path, "-p", "Hi", "--logit-bias", bias, words=[bias])
+        self.refused(2, "run", "-m", path, "-p", "Hi", "--logit-bias", "999999=1",
+                     words=["999999"])
+
+    def test_isa_of_the_environment(self):
+        self.refused(2, "run", "-m", self.tiny(), "-p", "Hi", words=["HEADRACE_ISA", "mmx"],
+                     HEADRACE_ISA="mmx")
+
+    def test_prompts(self):
+        path = self.tiny()
+        self.refused(2, "run", "-m", path, words=["prompt", "-p"])
+        self.refused(2, "run", "-m", path, "-p", "", words=["empty"])
+        self.refused(2, "run", "-m", path, "-p", "-", words=["empty"])
+        self.refused(2, "run", "-m", path, "-p", "a", "-f", "b", words=["-p", "-f"])
+        self.refused(1, "run", "-m", path, "-f", "nowhere.txt", words=["nowhere.txt"])
+        long = self.refused(1, "run", "-m", path, "--raw", "-p", "x" * 1000, words=["1000", "256"])
+        self.assertIn("-c", long)
+
+    def test_chat_without_a_template(self):
+        path = self.tiny("base.gguf", template=None)
+        self.refused(1, "chat", "-m", path, words=["chat template", "--chat-template FILE"])
+
+    def test_chat_template_of_the_user(self):
+        path = self.tiny("base.gguf", template=None)
+        broken = self.write("broken.jinja", "{% for %}")
+        self.refused(1, "chat", "-m", path, "--chat-template", "none.jinja", words=["none.jinja"])
+        self.refused(2, "chat", "-m", path, "--chat-template", broken, words=["template"])
+
+    def test_ids(self):
+        path = self.tiny()
+        for text in ("[1,", "[\"a\"]", "{}", "1 x", "[999999]", "[-1]"):
+            ids = self.write("ids.json", text)
+            self.refused(2, "detokenize", "-m", path, "--ids-file", ids, words=["ids.json"])
+            self.refused(2, "score", "-m", path, "--ids-file", ids, words=["ids.json"])
+        self.refused(2, "score", "-m", path, "--ids-file", self.write("none.json", "[]"))
+        many = self.write("many.json", json.dumps([1] * 300))
+        self.refused(1, "score", "-m", path, "--ids-file", many, words=["300", "256"])
+        self.refused(2, "detokenize", "-m", path, words=["--ids-file"])
+
+    def test_messages(self):
+        path = self.tiny()
+        for text in ("{", "3", "[" * 1000):
+            messages = self.write("messages.json", text)
+            self.refused(2, "render", "-m", path, "--messages", messages, words=["messages.json"])
+        good = self.write("good.json", '[{"role": "user", "content": "Hi"}]')
+        self.refused(2, "render", "-m", path, "--messages", good, "--now", "yesterday",
+                     words=["--now", "yesterday"])
+        base = self.tiny("base.gguf", template=None)
+        self.refused(1, "render", "-m", base, "--messages", good, words=["--template"])
+
+    def test_perplexity(self):
+        path = self.tiny()
+        text = self.write("text.txt", "abcdefgh" * 40)
+        self.refused(2, "perplexity", "-m", path, "-f", self.write("none.txt", ""))
+        self.refused(2, "perplexity", "-m", path, "-f", self.write("short.txt", "abc"),
+                     "--chunk", "64", words=["3", "64"])
+        self.refused(2, "perplexity", "-m", path, "-f", text, "--chunk", "7")
+        self.refused(1, "perplexity", "-m", path, "-f", text, words=["512", "256"])
+        self.refused(1, "perplexity", "-m", path, "-f", text, "--chunk", "64", "--kl-base", text,
+                     words=["text.txt"])
+        self.refused(1, "perplexity", "-m", path, "-f", text, "--chunk", "64", "--save-base",
+                     "nowhere/base", words=["nowhere/base"])
+
+    def test_errors_as_json(self):
+        done = self.run_headrace("run", "-m", "missing.gguf", "-p", "Hi", "--json")
+        self.assertEqual(done.code, 1)
+        self.assertEqual(done.json()["error"]["code"], "not_found")
+
+
+if __name__ == "__main__":
+    harness.main()
