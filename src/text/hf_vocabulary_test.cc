@@ -58,6 +58,7 @@ TEST(HfVocabulary, AddedTokensTakeTheSpaceBesideThem) {
   EXPECT_EQ(encode(*t, " <s> "), (Pieces{"\xC4\xA0", "<s>", "\xC4\xA0"}));
   EXPECT_EQ(encode(*t, "hello,hellos _hello"),
             (Pieces{"hello", ",", "hel", "l", "o", "s", "\xC4\xA0", "_", "hel", "l", "o"}));
+  EXPECT_EQ(encode(*t, "½hello²").size(), 5U);  // fractions are no word characters
 }
 
 TEST(HfVocabulary, SpecialTokensFromConfigAndTemplate) {

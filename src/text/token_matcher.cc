@@ -13,29 +13,28 @@ struct Entry {
   TokenId id;
 };
 
-// The class of the character that ends at text[at] (`before`) or begins there.
-uint8_t class_before(std::string_view text, size_t at) {
+// The character that ends at text[at], which must not be 0; U+FFFD if it is ill-formed.
+char32_t character_before(std::string_view text, size_t at) {
   size_t begin = at;
   while (begin > 0 && at - begin < 4) {
     --begin;
     if ((static_cast<unsigned char>(text[begin]) & 0xC0) != 0x80) break;
   }
   const Decoded c = decode_utf8(text.data() + begin, text.data() + at);
-  return c.valid && c.size == at - begin ? CharTable::get().of(c.code) : 0;
+  return c.valid && c.size == at - begin ? c.code : kReplacement;
 }
 
-uint8_t class_after(std::string_view text, size_t at) {
-  return CharTable::get().of(decode_utf8(text.data() + at, text.data() + text.size()).code);
+char32_t character_at(std::string_view text, size_t at) {
+  return decode_utf8(text.data() + at, text.data() + text.size()).code;
 }
 
-bool is_word_before(std::string_view text, size_t at) {
-  constexpr uint8_t kWord = kLetter | kNumber | kMark;
-  return at > 0 && (text[at - 1] == '_' || (class_before(text, at) & kWord) != 0);
+bool is_space(char32_t code) {
+  return (CharTable::get().of(code) & kSpace) != 0;
 }
 
-bool is_word_after(std::string_view text, size_t at) {
-  constexpr uint8_t kWord = kLetter | kNumber | kMark;
-  return at < text.size() && (text[at] == '_' || (class_after(text, at) & kWord) != 0);
+bool touches_word(std::string_view text, size_t begin, size_t end) {
+  return (begin > 0 && is_word_character(character_before(text, begin))) ||
+         (end < text.size() && is_word_character(character_at(text, end)));
 }
 
 }  // namespace
@@ -123,18 +122,16 @@ TokenMatcher::Found TokenMatcher::apply_rule(std::string_view text, size_t from,
   const auto rule = std::lower_bound(rules_.begin(), rules_.end(), found.id,
                                      [](const AddedRule& r, TokenId id) { return r.id < id; });
   if (rule == rules_.end() || rule->id != found.id) return found;
-  if (rule->single_word && (is_word_before(text, found.begin) || is_word_after(text, found.end))) {
-    return {};
-  }
+  if (rule->single_word && touches_word(text, found.begin, found.end)) return {};
   if (rule->strip_left) {
-    while (found.begin > from && (class_before(text, found.begin) & kSpace) != 0) {
+    while (found.begin > from && is_space(character_before(text, found.begin))) {
       do {
         --found.begin;
       } while ((static_cast<unsigned char>(text[found.begin]) & 0xC0) == 0x80);
     }
   }
   if (rule->strip_right) {
-    while (found.end < text.size() && (class_after(text, found.end) & kSpace) != 0) {
+    while (found.end < text.size() && is_space(character_at(text, found.end))) {
       found.end += decode_utf8(text.data() + found.end, text.data() + text.size()).size;
     }
   }

@@ -54,6 +54,9 @@ void append_decomposed(std::vector<char32_t>& out, char32_t code);
 /// The simple lower-case mapping.
 char32_t to_lower(char32_t code);
 bool is_nonspacing_mark(char32_t code);
+/// What `\w` matches (Unicode Technical Standard 18, annex C): letters and letter-like symbols,
+/// marks, decimal and letter numbers, connectors, joiners.
+bool is_word_character(char32_t code);
 /// Any of the categories C* (control, format, private use, surrogate, unassigned).
 bool is_other(char32_t code);
 
