@@ -10,13 +10,23 @@ namespace {
 constexpr int64_t kMaxSize = int64_t{1} << 24;
 constexpr int64_t kMaxHeadFeatures = int64_t{1} << 20;
 constexpr int64_t kMaxLayers = 4096;
-constexpr int64_t kMaxContext = int64_t{1} << 31;
+// Positions are int32.
+constexpr int64_t kMaxContext = (int64_t{1} << 31) - 1;
 
 std::string number(double value) {
   std::string text = std::to_string(value);
   while (text.size() > 1 && text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text;
+}
+
+/// For keys that change the model's numbers in a way that is not built in.
+void refuse_unless_default(ConfigReader& reader, std::string_view name, double default_value) {
+  const double value = reader.optional_float(name, -1e30, default_value);
+  if (value == default_value) return;
+  reader.fail(ErrorCode::unsupported, name,
+              "expected " + number(default_value) + ", found " + number(value) +
+                  "; other values are not built in");
 }
 
 RopeConfig read_rope(ConfigReader& reader, int64_t head_dim, int64_t context_length) {
@@ -45,7 +55,14 @@ RopeConfig read_rope(ConfigReader& reader, int64_t head_dim, int64_t context_len
     rope.beta_fast = reader.optional_float("rope.scaling.yarn_beta_fast", 0x1.0p-10, 32);
     rope.beta_slow = reader.optional_float("rope.scaling.yarn_beta_slow", 0x1.0p-10, 1);
     rope.attention_factor = yarn_attention_factor(rope.factor) *
-                            reader.optional_float("rope.scaling.attn_factor", 0, 1);
+                            reader.optional_float("rope.scaling.attn_factor", 0, 1) *
+                            reader.optional_float("rope.scaling.yarn_attn_factor", 0, 1);
+    refuse_unless_default(reader, "rope.scaling.yarn_ext_factor", 1);
+    refuse_unless_default(reader, "rope.scaling.yarn_log_multiplier", 0);
+    if (rope.base <= 1) {
+      reader.fail(ErrorCode::corrupt_data, "rope.freq_base",
+                  "expected more than 1 with YaRN, found " + number(rope.base));
+    }
     if (rope.original_context == 0) rope.original_context = context_length;
   } else {
     reader.fail(ErrorCode::unsupported, "rope.scaling.type",

@@ -12,14 +12,19 @@ namespace headrace {
 namespace {
 
 // The candidate at `point` of the cumulative weights.
-TokenId draw(Candidates& candidates, uint64_t bits) {
+Result<TokenId> draw(Candidates& candidates, uint64_t bits) {
   const double point = to_unit_interval(bits) * candidates.total_weight();
   double reached = 0;
+  TokenId last = -1;
   for (const Candidate& one : candidates.all()) {
     reached += one.weight;
     if (reached > point) return one.id;
+    if (one.weight > 0) last = one.id;
   }
-  return candidates.all().back().id;  // only rounding leads here
+  if (last < 0) {
+    return Error{ErrorCode::internal, "the sampling steps left no token to choose", "", ""};
+  }
+  return last;  // only rounding leads here
 }
 
 }  // namespace
@@ -66,7 +71,9 @@ Result<TokenId> Chain::choose_id(std::span<const float> logits, int64_t position
   const SamplingParams& params = request_->sampling;
   const TokenId best = argmax(logits);
   if (!std::isfinite(logits[static_cast<size_t>(best)])) {
-    return Error{ErrorCode::internal, "bias, penalties and masks leave no token to choose", "", ""};
+    // The model's own logits were good: it is the request that spoilt them.
+    return Error{ErrorCode::invalid_argument, "bias, penalties and masks leave no token to choose",
+                 "", ""};
   }
   if (plan_.greedy) return best;
   candidates.assign(logits);

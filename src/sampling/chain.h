@@ -40,7 +40,8 @@ class Chain {
   }
 
   /// Chooses the token after `history`, a pure function of its arguments: the draw depends on seed,
-  /// choice and position only. Errors (internal): NaN or +Inf logits, or no token left.
+  /// choice and position only. Errors: internal (NaN, +Inf or no finite logits of the model),
+  /// invalid_argument (the request's bias, penalties and masks leave no token).
   Result<SampledToken> choose(std::span<const float> logits, const TokenHistory& history,
                               ChainScratch& scratch) const;
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 namespace headrace {
 namespace {
@@ -73,7 +74,9 @@ TEST_F(ChainTest, BrokenLogitsAreErrorsNeverTokens) {
     EXPECT_FALSE(choose(request, {0, kInf, 1}).ok());
     EXPECT_FALSE(choose(request, {-kInf, -kInf, -kInf}).ok());
     request.stop.min_tokens = 1;
-    EXPECT_FALSE(choose(request, {1, -kInf, -kInf}, {0}, 1, {0}).ok()) << "all masked";
+    const auto masked = choose(request, {1, -kInf, -kInf}, {0}, 1, {0});
+    ASSERT_FALSE(masked.ok());
+    EXPECT_EQ(masked.error().code, ErrorCode::invalid_argument) << "the request is at fault";
   }
 }
 
@@ -122,6 +125,49 @@ TEST_F(ChainTest, StepsCombine) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const auto id = choose(request, {3, 0, 2.5F, 2, 1.9F}, {0}, seed)->id;
     EXPECT_TRUE(id == 0 || id == 2 || id == 3) << id;
+  }
+}
+
+// Typical-p drops the most likely token here; min-p must not drop the rest.
+TEST_F(ChainTest, MinPAfterTypicalPLeavesAToken) {
+  Request request;
+  request.prompt = {0};
+  request.sampling.typical_p = 0.15F;
+  request.sampling.min_p = 0.5F;
+  std::vector<float> logits;
+  for (const float p : {0.6F, 0.2F, 0.1F, 0.1F}) logits.push_back(std::log(p));
+  EXPECT_EQ(choose(request, logits)->id, 1);
+}
+
+TEST_F(ChainTest, AnyParametersChooseATokenOfNonzeroProbability) {
+  std::mt19937 random(7);
+  const auto pick = [&](const std::vector<float>& values) {
+    return values[random() % values.size()];
+  };
+  const std::vector<float> shares = {1e-45F, 1e-6F, 0.05F, 0.2F, 0.5F, 0.9F, 0.99999994F, 1.0F};
+  for (int round = 0; round < 20000; ++round) {
+    Request request;
+    request.prompt = {0};
+    request.sampling.temperature = pick({1e-45F, 1e-3F, 0.3F, 1.0F, 1.0F, 4.0F, 1e30F});
+    request.sampling.top_k = static_cast<int32_t>(random() % 12);
+    request.sampling.typical_p = pick(shares);
+    request.sampling.top_p = pick(shares);
+    request.sampling.min_p = random() % 4 == 0 ? 0.0F : pick(shares);
+    const float spread = pick({0.0F, 0.1F, 3.0F, 30.0F, 900.0F, 1e30F});
+    std::vector<float> logits(1 + random() % 40);
+    for (float& one : logits) {
+      one = spread * (static_cast<float>(random() % 2001) / 1000.0F - 1.0F);
+      if (random() % 8 == 0) one = -kInf;
+    }
+    logits[random() % logits.size()] = spread;
+    ASSERT_TRUE(validate(request.sampling, request.stop, std::ssize(logits)).ok());
+    const auto token = choose(request, logits, {0}, random());
+    ASSERT_TRUE(token.ok()) << token.error().to_string();
+    ASSERT_GE(token->id, 0);
+    ASSERT_LT(token->id, std::ssize(logits));
+    const float distance = (logits[static_cast<size_t>(token->id)] - spread);
+    ASSERT_GT(std::exp(static_cast<double>(distance / request.sampling.temperature)), 0.0)
+        << "round " << round;
   }
 }
 

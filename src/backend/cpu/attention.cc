@@ -3,12 +3,16 @@
 // another or on several threads is then a matter of speed only.
 #include "backend/cpu/attention.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace headrace {
 namespace {
 
 constexpr int64_t kSegmentKeys = 512;
+// Segments whose states are kept before they are merged, for each thread: enough that waiting for
+// the slowest thread is nothing, and memory that does not grow with the context.
+constexpr int64_t kSegmentsAtOnce = 32;
 static_assert(kSegmentKeys % kAttentionBlockKeys == 0);
 
 /// Some consecutive rows of one sequence and the query heads of one KV head.
@@ -65,13 +69,15 @@ std::vector<Tile> make_tiles(const AttentionParams& params, std::span<const KvSe
 class Attention {
  public:
   Attention(const CpuContext& context, const Tensor& q, const KvView& view,
-            const AttentionParams& params, const Tensor& out)
-      : kernels_(context.kernels), q_(q), view_(view), params_(params), out_(out) {}
+            const AttentionParams& params, std::span<const Tile> tiles, const Tensor& out)
+      : kernels_(context.kernels), q_(q), view_(view), params_(params), out_(out) {
+    for (const Tile& tile : tiles) max_queries_ = std::max(max_queries_, tile.num_queries());
+  }
 
   int64_t head_dim() const { return params_.head_dim; }
-  /// Floats of one state: largest scores, sums, values.
-  int64_t state_size() const { return kMaxQueryRows * (2 + head_dim()); }
-  int64_t scratch_size() const { return kMaxQueryRows * kAttentionBlockKeys; }
+  /// Floats of the largest tile's state: largest scores, sums, values.
+  int64_t state_size() const { return max_queries_ * (2 + head_dim()); }
+  int64_t scratch_size() const { return max_queries_ * kAttentionBlockKeys; }
 
   void run_segment(const Tile& tile, int64_t segment, float* state, float* scratch) const {
     const float* queries[kMaxQueryRows];
@@ -103,17 +109,17 @@ class Attention {
     args.begin = segment * kSegmentKeys;
     args.end = args.begin + kSegmentKeys;
     args.max = state;
-    args.sum = state + kMaxQueryRows;
-    args.out = state + 2 * kMaxQueryRows;
+    args.sum = state + max_queries_;
+    args.out = state + 2 * max_queries_;
     args.scratch = scratch;
     kernels_.attend(args);
   }
 
   void merge(const Tile& tile, float* total, const float* part) const {
     for (int64_t i = 0; i < tile.num_queries(); ++i) {
-      const int64_t values = 2 * kMaxQueryRows + i * head_dim();
-      kernels_.attend_merge(total + i, total + kMaxQueryRows + i, total + values, part[i],
-                            part[kMaxQueryRows + i], part + values, head_dim());
+      const int64_t values = 2 * max_queries_ + i * head_dim();
+      kernels_.attend_merge(total + i, total + max_queries_ + i, total + values, part[i],
+                            part[max_queries_ + i], part + values, head_dim());
     }
   }
 
@@ -121,7 +127,7 @@ class Attention {
     for (int64_t i = 0; i < tile.num_queries(); ++i) {
       float* out = out_.f32(tile.sequence->first_row + tile.first_row + i / tile.num_heads) +
                    (tile.first_head + i % tile.num_heads) * head_dim();
-      kernels_.scale(state + 2 * kMaxQueryRows + i * head_dim(), 1.0F / state[kMaxQueryRows + i],
+      kernels_.scale(state + 2 * max_queries_ + i * head_dim(), 1.0F / state[max_queries_ + i],
                      head_dim(), out);
     }
   }
@@ -132,6 +138,7 @@ class Attention {
   const KvView& view_;
   const AttentionParams& params_;
   const Tensor& out_;
+  int64_t max_queries_ = 0;
 };
 
 /// Many tiles: a task is a tile with all its segments.
@@ -152,30 +159,42 @@ void run_by_tiles(CpuContext& context, const Attention& attention, std::span<con
   });
 }
 
-/// Few tiles with long contexts: a task is one segment of one tile.
+/// Few tiles with long contexts: a task is one segment of one tile. Some tasks run at once, then
+/// their states are merged in order: one tile's total is at work at a time.
 void run_by_segments(CpuContext& context, const Attention& attention, std::span<const Tile> tiles) {
   std::vector<int64_t> first_task(tiles.size() + 1, 0);
   for (size_t i = 0; i < tiles.size(); ++i) {
     first_task[i + 1] = first_task[i] + tiles[i].end_segment - tiles[i].first_segment;
   }
   const int64_t num_tasks = first_task.back();
-  const int num_threads = context.pool.num_threads();
-  float* states = context.scratch(static_cast<size_t>(num_tasks * attention.state_size() +
-                                                      num_threads * attention.scratch_size()));
-  float* scratch = states + num_tasks * attention.state_size();
-  context.pool.parallel_for(num_tasks, [&](int64_t task, int worker) {
-    const auto i = static_cast<size_t>(
-        std::upper_bound(first_task.begin(), first_task.end(), task) - first_task.begin() - 1);
-    attention.run_segment(tiles[i], tiles[i].first_segment + task - first_task[i],
-                          states + task * attention.state_size(),
-                          scratch + worker * attention.scratch_size());
-  });
-  for (size_t i = 0; i < tiles.size(); ++i) {
-    float* total = states + first_task[i] * attention.state_size();
-    for (int64_t task = first_task[i] + 1; task < first_task[i + 1]; ++task) {
-      attention.merge(tiles[i], total, states + task * attention.state_size());
+  const auto tile_of = [&](int64_t task) {
+    return static_cast<size_t>(std::upper_bound(first_task.begin(), first_task.end(), task) -
+                               first_task.begin() - 1);
+  };
+  const int64_t num_threads = context.pool.num_threads();
+  const int64_t at_once = std::min(num_tasks, kSegmentsAtOnce * num_threads);
+  const int64_t state_size = attention.state_size();
+  float* total = context.scratch(
+      static_cast<size_t>((1 + at_once) * state_size + num_threads * attention.scratch_size()));
+  float* states = total + state_size;
+  float* scratch = states + at_once * state_size;
+  for (int64_t begin = 0; begin < num_tasks; begin += at_once) {
+    const int64_t count = std::min(at_once, num_tasks - begin);
+    context.pool.parallel_for(count, [&](int64_t i, int worker) {
+      const size_t tile = tile_of(begin + i);
+      attention.run_segment(tiles[tile], tiles[tile].first_segment + begin + i - first_task[tile],
+                            states + i * state_size, scratch + worker * attention.scratch_size());
+    });
+    for (int64_t i = 0; i < count; ++i) {
+      const size_t tile = tile_of(begin + i);
+      const float* state = states + i * state_size;
+      if (begin + i == first_task[tile]) {
+        std::copy_n(state, state_size, total);
+      } else {
+        attention.merge(tiles[tile], total, state);
+      }
+      if (begin + i + 1 == first_task[tile + 1]) attention.finish(tiles[tile], total);
     }
-    attention.finish(tiles[i], total);
   }
 }
 
@@ -232,7 +251,7 @@ void cpu_attention(CpuContext& context, const Tensor& q, const KvView& view,
                       static_cast<int64_t>(sequence.block_table.size()) * view.layout.block_tokens);
   }
   const std::vector<Tile> tiles = make_tiles(params, sequences);
-  const Attention attention(context, q, view, params, out);
+  const Attention attention(context, q, view, params, tiles, out);
   if (static_cast<int64_t>(tiles.size()) < 4 * context.pool.num_threads()) {
     run_by_segments(context, attention, tiles);
   } else {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "backend/cpu/attention.h"
+#include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/test_tensors.h"
 
 namespace headrace {
@@ -209,6 +211,38 @@ TEST_P(AttentionOnIsa, BlocksBehindTheWindowAreNotRead) {
   backend->attention(scene.q.view().slice_rows(199, 1), storage->layer(0), params_of(c),
                      std::span(&last, 1), out.view());
   EXPECT_TRUE(same_bits(to_vector(out.view()), std::span(expected).subspan(199 * 64)));
+}
+
+// More segments than run at once. Four sequences of it are run by tiles where one is run by
+// segments.
+TEST_P(AttentionOnIsa, LongContextsTakeLittleMemoryAndTheSameBits) {
+  const Case c{"", 3, 1, 32, 40000, KvType::f16, 32};
+  const Scene scene(c);
+  const auto storage = backend_of(GetParam(), 1)->allocate_kv(scene.layout, 1, 1250);
+  const KvSequence all{0, 40000, 0, scene.blocks};
+  CpuContext writer(kernel_table(GetParam()), 1);
+  cpu_kv_write(writer, scene.k.view(), scene.v.view(), storage->layer(0), std::span(&all, 1));
+  const Tensor last = scene.q.view().slice_rows(39999, 1);
+  std::vector<float> expected;
+  for (const int num_threads : {1, 2, 4}) {
+    CpuContext context(kernel_table(GetParam()), num_threads);
+    Buffer out(DType::f32, 1, last.cols);
+    const KvSequence one{0, 1, 39999, scene.blocks};
+    cpu_attention(context, last, storage->layer(0), params_of(c), std::span(&one, 1), out.view());
+    EXPECT_LT(context.scratch_size(), static_cast<size_t>(5000 * num_threads)) << "floats";
+    if (expected.empty()) expected = to_vector(out.view());
+    EXPECT_TRUE(same_bits(to_vector(out.view()), expected)) << num_threads << " threads";
+  }
+  CpuContext context(kernel_table(GetParam()), 1);
+  Buffer q(DType::f32, 4, last.cols);
+  Buffer out(DType::f32, 4, last.cols);
+  std::vector<KvSequence> sequences;
+  for (int64_t i = 0; i < 4; ++i) {
+    std::copy_n(last.f32(), last.cols, q.view().f32(i));
+    sequences.push_back({i, 1, 39999, scene.blocks});
+  }
+  cpu_attention(context, q.view(), storage->layer(0), params_of(c), sequences, out.view());
+  EXPECT_TRUE(same_bits(to_vector(out.view().slice_rows(2, 1)), expected)) << "by tiles";
 }
 
 TEST_P(AttentionOnIsa, LargeValuesSaturateInF16) {

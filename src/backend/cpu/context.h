@@ -23,6 +23,9 @@ struct CpuContext {
     return scratch_.data();
   }
 
+  /// Floats of scratch that are held.
+  size_t scratch_size() const { return scratch_.size(); }
+
   /// Memory for num_rows quantised rows, kept from one operation to the next.
   QuantizedRows quantized_rows(int64_t num_rows, int64_t cols) {
     const auto elements = static_cast<size_t>(num_rows * cols);

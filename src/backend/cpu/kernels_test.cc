@@ -145,6 +145,8 @@ TEST(QuantizeRow, KeepsFifteenBitsAndItsSums) {
       table.quantize_row(x.data(), 0, rows);
       EXPECT_TRUE(std::isnan(scale[0]));
       EXPECT_TRUE(std::isnan(scaled_sum[0]));
+      EXPECT_EQ(sums[0], 0) << "garbage would overflow the sums of a row";
+      EXPECT_EQ(high[5], 0);
       EXPECT_FALSE(std::isnan(scale[1]));
     }
     x[5] = 1e-38F;

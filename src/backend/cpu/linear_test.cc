@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "backend/cpu/test_tensors.h"
 
@@ -184,6 +185,34 @@ TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
         ASSERT_TRUE(same_bits(to_vector(out.view()), expected))
             << num_threads << " threads, batches of " << batch;
       }
+    }
+  }
+}
+
+TEST_P(LinearOnIsa, NumbersThatAreNotFiniteSpoilTheirRowOnly) {
+  const auto backend = backend_of(GetParam());
+  const int64_t cols = 512;
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const Format format :
+       {Format::q4_0, Format::q4_1, Format::q4_k, Format::q6_k, Format::q8_0}) {
+    SCOPED_TRACE(format_traits(format).name);
+    const auto matrix =
+        backend->pack({format, 40, cols, made_up_blocks(format, 40, cols, 37), {}, "w"});
+    ASSERT_TRUE(matrix.ok());
+    const Buffer x = random_rows(4, cols, 41);
+    const Buffer out = backend->allocate(DType::f32, 4, 40);
+    backend->linear(x.view(), {matrix->get(), {}, out.view()});
+    const auto clean = to_vector(out.view());
+    // A row of NaN, and a row with infinities: NaN with integers, infinite as well with floats.
+    for (int64_t k = 0; k < cols; ++k) x.view().f32(1)[k] = std::numeric_limits<float>::quiet_NaN();
+    x.view().f32(2)[300] = kInf;
+    x.view().f32(2)[301] = -kInf;
+    backend->linear(x.view(), {matrix->get(), {}, out.view()});
+    for (int64_t o = 0; o < 40; ++o) {
+      EXPECT_EQ(out.view().f32(0)[o], clean[static_cast<size_t>(o)]);
+      EXPECT_TRUE(std::isnan(out.view().f32(1)[o]));
+      EXPECT_FALSE(std::isfinite(out.view().f32(2)[o]));
+      EXPECT_EQ(out.view().f32(3)[o], clean[static_cast<size_t>(3 * 40 + o)]);
     }
   }
 }

@@ -72,15 +72,14 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
         weight.row_order.empty() ? row : weight.row_order[static_cast<size_t>(row)];
     return weight.data.data() + static_cast<size_t>(from) * row_bytes;
   };
-  std::vector<float> rows(storage == MatrixStorage::decoded
-                              ? static_cast<size_t>(pool.num_threads() * weight.cols)
-                              : 0);
+  const bool decoded = storage == MatrixStorage::decoded;
+  std::vector<float> rows(decoded ? static_cast<size_t>(pool.num_threads() * weight.cols) : 0);
   const auto slice = static_cast<int64_t>(
       std::max<uint64_t>(1, kSliceBytes / (kPanelRows * static_cast<uint64_t>(row_bytes))));
   for (int64_t first = 0; first < num_panels; first += slice) {
     const int64_t count = std::min(slice, num_panels - first);
     pool.parallel_for(count, [&](int64_t i, int worker) {
-      matrix->fill_panel(first + i, source, rows.data() + worker * weight.cols);
+      matrix->fill_panel(first + i, source, decoded ? rows.data() + worker * weight.cols : nullptr);
     });
     if (weight.release && weight.row_order.empty()) {
       const auto begin = static_cast<size_t>(first * kPanelRows) * row_bytes;

@@ -1,6 +1,7 @@
 // Gemma 3, text only: norms before and after each block, norms of queries and keys, five layers
-// with a sliding window to one without, each kind with its own rotary base. Source:
-// arXiv:2503.19786. GGUF files store the norms' weights with the 1 already added.
+// with a sliding window to one without, each kind with its own rotary base. Sources:
+// arXiv:2503.19786, and query_pre_attn_scalar of the published configs. GGUF files store the norms'
+// weights with the 1 already added.
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -10,6 +11,10 @@
 
 namespace headrace {
 namespace {
+
+constexpr int64_t k27BLayers = 62;
+// Far above any; models may have fewer layers than the period, none of which sees everything then.
+constexpr int64_t kMaxPeriod = 4096;
 
 struct Layer {
   RmsNorm attention_norm;
@@ -84,10 +89,17 @@ ModelConfig gemma3_config(ConfigReader& reader) {
   config.final_soft_cap =
       static_cast<float>(reader.optional_float("final_logit_softcapping", 0, 0));
 
+  // Files do not say how queries are scaled. The 27B model (62 layers) scales by its width for each
+  // head, 168, and not by the head's size.
+  if (config.num_layers == k27BLayers && reader.optional_float("attention.scale", 0, 0) == 0) {
+    config.attention_scale = 1.0F / std::sqrt(static_cast<float>(config.embedding_length) /
+                                              static_cast<float>(config.num_heads));
+  }
+
   // Every sixth layer sees everything; a file may say otherwise by a period or layer by layer.
   const int64_t period =
       reader.optional_ints("attention.sliding_window_pattern").empty()
-          ? reader.optional_int("attention.sliding_window_pattern", 1, config.num_layers + 1, 6)
+          ? reader.optional_int("attention.sliding_window_pattern", 1, kMaxPeriod, 6)
           : 0;
   const std::vector<int64_t> flags = reader.optional_ints("attention.sliding_window_pattern");
   if (period == 0 && static_cast<int64_t>(flags.size()) != config.num_layers) {

@@ -1,12 +1,16 @@
+#include <algorithm>
+
 #include "sampling/steps/steps.h"
 
 namespace headrace {
 
 void apply_min_p(float p, Candidates& candidates) {
-  // Weights are relative to the most likely token already.
   candidates.ensure_weights();
-  std::erase_if(candidates.list(),
-                [&](const Candidate& one) { return one.weight < static_cast<double>(p); });
+  // Of those that are left: typical-p may have dropped the most likely token of all.
+  double largest = 0;
+  for (const Candidate& one : candidates.all()) largest = std::max(largest, one.weight);
+  const double least = static_cast<double>(p) * largest;
+  std::erase_if(candidates.list(), [&](const Candidate& one) { return one.weight < least; });
 }
 
 }  // namespace headrace

@@ -18,5 +18,13 @@ TEST(MinP, OneKeepsTheMostLikely) {
   EXPECT_EQ(ids_left(candidates), (std::vector<TokenId>{1}));
 }
 
+TEST(MinP, ComparesWithTheMostLikelyThatIsLeft) {
+  Candidates candidates = candidates_with({0.7, 0.2, 0.09, 0.01});
+  candidates.ensure_weights();
+  candidates.list().erase(candidates.list().begin());  // as typical-p may
+  apply_min_p(0.4F, candidates);
+  EXPECT_EQ(ids_left(candidates), (std::vector<TokenId>{1, 2}));
+}
+
 }  // namespace
 }  // namespace headrace

@@ -48,7 +48,8 @@ void apply_typical_p(float p, Candidates& candidates);
 /// arXiv:1904.09751); at least one.
 void apply_top_p(float p, Candidates& candidates);
 
-/// Keeps the tokens at least p times as likely as the most likely one (arXiv:2407.01082).
+/// Keeps the tokens at least p times as likely as the most likely one of the list
+/// (arXiv:2407.01082); at least one.
 void apply_min_p(float p, Candidates& candidates);
 
 }  // namespace headrace

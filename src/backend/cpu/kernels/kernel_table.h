@@ -88,10 +88,10 @@ struct AttentionTile {
 
   // State, written afresh: of each row the largest score, the sum of exp(score - largest), and
   // the values weighted by it.
-  float* max = nullptr;      ///< [kMaxQueryRows]
-  float* sum = nullptr;      ///< [kMaxQueryRows]
+  float* max = nullptr;      ///< [num_rows]
+  float* sum = nullptr;      ///< [num_rows]
   float* out = nullptr;      ///< [num_rows, head_dim]
-  float* scratch = nullptr;  ///< [kMaxQueryRows * kAttentionBlockKeys]
+  float* scratch = nullptr;  ///< [num_rows * kAttentionBlockKeys]
 };
 
 struct KernelTable {

@@ -43,8 +43,8 @@ void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
   for (int64_t block = 0; block < x.cols / kBlockCols; ++block) {
     const int64_t at = row * x.cols + block * kBlockCols;
     const int64_t block_at = row * (x.cols / kBlockCols) + block;
-    const F16x a = load(values + block * kBlockCols);
-    const F16x b = load(values + block * kBlockCols + 16);
+    F16x a = load(values + block * kBlockCols);
+    F16x b = load(values + block * kBlockCols + 16);
     F16x magnitude;
     HEADRACE_EACH {
       const vf positive_a = (vf)((vi)a.p[i] & INT32_MAX);
@@ -53,10 +53,13 @@ void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
     }
     const float largest = reduce_max(magnitude);
     const float poison = reduce_add((a + b) * splat(0.0F));  // NaN if a number is not finite
+    // Its integers are then zeros, so that their sums stay in range; its scale says NaN.
+    const bool poisoned = !(poison == 0.0F);
+    if (poisoned) a = b = splat(0.0F);
     // Below this the inverse would overflow; such a block is as good as zero.
     const bool tiny = !(largest > 1e-30F);
     const float scale = tiny ? 0.0F : largest / kLargest;
-    const float inverse = tiny || !(poison == 0.0F) ? 0.0F : kLargest / largest;
+    const float inverse = tiny || poisoned ? 0.0F : kLargest / largest;
     const int32_t first = quantize_lanes(a, inverse, x.high + at, x.low + at);
     const int32_t second = quantize_lanes(b, inverse, x.high + at + 16, x.low + at + 16);
     x.sums[2 * block_at] = first;
