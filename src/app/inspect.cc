@@ -57,7 +57,7 @@ InspectedMemory plan(const Inspection& seen, const ModelConfig& config,
   memory.context = options.context > 0 ? options.context : config.context_length;
   memory.kv_bytes = kv_bytes(needs, memory.context);
   memory.activation_bytes = activation_bytes(needs);
-  memory.limit_bytes = memory_limit_bytes();
+  memory.limit_bytes = memory_available_bytes();
   memory.largest_context = largest_context(needs, memory.limit_bytes, config.context_length);
   return memory;
 }

@@ -41,6 +41,11 @@ struct Tally {
   int64_t agreements = 0;
 };
 
+/// Positions of a chunk that are scored: its second half, without the last, which predicts nothing.
+int64_t scored_rows(int64_t chunk_tokens) {
+  return chunk_tokens - 1 - chunk_tokens / 2;
+}
+
 Result<void> check_base(const KlBaseReader& base, const Tokenizer& tokenizer, int64_t vocab_size,
                         std::span<const TokenId> ids, int64_t chunk_tokens,
                         const std::string& path) {
@@ -59,6 +64,10 @@ Result<void> check_base(const KlBaseReader& base, const Tokenizer& tokenizer, in
   if (header.chunk_tokens != chunk_tokens) {
     return mismatch("the base has chunks of " + std::to_string(header.chunk_tokens) +
                     " tokens, asked are " + std::to_string(chunk_tokens));
+  }
+  if (header.rows_per_chunk != scored_rows(chunk_tokens)) {
+    return mismatch("the base has " + std::to_string(header.rows_per_chunk) +
+                    " rows a chunk, expected are " + std::to_string(scored_rows(chunk_tokens)));
   }
   if (static_cast<int64_t>(ids.size()) > header.num_chunks * header.chunk_tokens) {
     return mismatch("the base has " + std::to_string(header.num_chunks) + " chunks, asked are " +
@@ -142,7 +151,7 @@ Result<Perplexity> measure_perplexity(Session& session, const Tokenizer& tokeniz
   }
   const int64_t num_chunks = static_cast<int64_t>(ids.size()) / chunk;
   const int64_t first = chunk / 2;  // the first scored position
-  const int64_t rows_per_chunk = chunk - 1 - first;
+  const int64_t rows_per_chunk = scored_rows(chunk);
   std::optional<KlBaseWriter> writer;
   if (!options.save_base.empty()) {
     const KlBaseHeader header{vocab_size, num_chunks, chunk, rows_per_chunk,

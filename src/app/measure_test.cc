@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <limits>
 
+#include "app/kl_base.h"
+
 namespace headrace {
 namespace {
 
@@ -216,6 +218,24 @@ TEST_F(WithBase, FewerChunksAreFineMoreAreNot) {
   EXPECT_EQ(more.error().code, ErrorCode::mismatch);
   // Not asked for: as many as the base has.
   EXPECT_EQ(compare(2.0F, LetterTokenizer(false), text_ + text_)->chunks, 2);
+}
+
+TEST_F(WithBase, AnotherNumberOfScoredRowsIsRefused) {
+  const std::vector<TokenId> ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  for (const int64_t rows : {2, 4}) {
+    const KlBaseHeader header{kVocab, 2, 8, rows, "letters"};
+    auto writer = KlBaseWriter::create(base_, header, ids);
+    ASSERT_TRUE(writer.ok()) << writer.error().to_string();
+    const std::vector<float> logits(kVocab, 0.0F);
+    for (int64_t i = 0; i < 2 * rows; ++i) {
+      ASSERT_TRUE(writer->add_row(logits, std::log(static_cast<double>(kVocab))).ok());
+    }
+    ASSERT_TRUE(writer->finish().ok());
+    const auto result = compare(2.0F, LetterTokenizer(false), text_);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code, ErrorCode::mismatch);
+    EXPECT_NE(result.error().message.find("rows"), std::string::npos);
+  }
 }
 
 TEST_F(WithBase, AnotherTextOrTokenizerIsRefused) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/saturating.h"
 #include "kv/cache_group.h"
 
 namespace headrace {
@@ -17,9 +18,14 @@ int64_t layer_blocks(const CacheSpec& spec, const MemoryNeeds& needs, int64_t to
   return max_blocks_held(geometry, tokens, needs.chunk_tokens);
 }
 
+uint64_t product(int64_t a, int64_t b) {
+  return saturating_mul(static_cast<uint64_t>(a), static_cast<uint64_t>(b));
+}
+
 uint64_t token_bytes(const CacheSpec& spec, KvType type) {
   if (spec.kind == CacheSpec::Kind::none) return 0;
-  return static_cast<uint64_t>(2 * spec.num_kv_heads * spec.head_dim) * kv_type_bytes(type);
+  return saturating_mul<uint64_t>(product(spec.num_kv_heads, spec.head_dim),
+                                  2 * kv_type_bytes(type));
 }
 
 }  // namespace
@@ -27,32 +33,46 @@ uint64_t token_bytes(const CacheSpec& spec, KvType type) {
 uint64_t kv_bytes(const MemoryNeeds& needs, int64_t tokens) {
   uint64_t sum = 0;
   for (const CacheSpec& spec : needs.caches) {
-    sum += static_cast<uint64_t>(layer_blocks(spec, needs, tokens) * needs.block_tokens) *
-           token_bytes(spec, needs.kv_type);
+    const uint64_t held = product(layer_blocks(spec, needs, tokens), needs.block_tokens);
+    sum = saturating_add(sum, saturating_mul(held, token_bytes(spec, needs.kv_type)));
   }
   return sum;
 }
 
 uint64_t kv_bytes_per_token(const MemoryNeeds& needs) {
   uint64_t sum = 0;
-  for (const CacheSpec& spec : needs.caches) sum += token_bytes(spec, needs.kv_type);
+  for (const CacheSpec& spec : needs.caches) {
+    sum = saturating_add(sum, token_bytes(spec, needs.kv_type));
+  }
   return sum;
 }
 
 uint64_t activation_bytes(const MemoryNeeds& needs) {
   // Residual, normed input and sublayer output; queries and attention output; gate, up and their
   // product. Keys and values are small beside them.
-  const int64_t row =
-      3 * needs.embedding_length + 3 * needs.attention_length + 3 * needs.feed_forward_length;
-  const uint64_t floats = static_cast<uint64_t>(needs.chunk_tokens * row) +
-                          static_cast<uint64_t>(needs.logit_rows * needs.vocab_size);
-  return floats * sizeof(float);
+  uint64_t row = 0;
+  for (const int64_t length :
+       {needs.embedding_length, needs.attention_length, needs.feed_forward_length}) {
+    row = saturating_add(row, product(3, length));
+  }
+  const uint64_t floats =
+      saturating_add(saturating_mul(static_cast<uint64_t>(needs.chunk_tokens), row),
+                     product(needs.logit_rows, needs.vocab_size));
+  return saturating_mul<uint64_t>(floats, sizeof(float));
+}
+
+uint64_t total_bytes(const MemoryNeeds& needs, int64_t tokens) {
+  return saturating_add(saturating_add(needs.weight_bytes, activation_bytes(needs)),
+                        kv_bytes(needs, tokens));
+}
+
+uint64_t budget_bytes(uint64_t limit_bytes) {
+  return limit_bytes - limit_bytes / 10;
 }
 
 int64_t largest_context(const MemoryNeeds& needs, uint64_t limit_bytes, int64_t most) {
-  const uint64_t budget = limit_bytes - limit_bytes / 10;
-  const uint64_t fixed = needs.weight_bytes + activation_bytes(needs);
-  const auto fits = [&](int64_t tokens) { return fixed + kv_bytes(needs, tokens) <= budget; };
+  const uint64_t budget = budget_bytes(limit_bytes);
+  const auto fits = [&](int64_t tokens) { return total_bytes(needs, tokens) <= budget; };
   if (fits(most)) return most;
   int64_t low = 0;  // blocks that fit
   int64_t high = ceil_div(most, needs.block_tokens);

@@ -1,5 +1,6 @@
 // What a model needs of memory: weights, KV cache, activations, and the largest context that fits.
-// Pure arithmetic. Must not know files or how a backend allocates.
+// Pure arithmetic; sums that do not fit 64 bits are the largest number. Must not know files or how
+// a backend allocates.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +36,15 @@ uint64_t kv_bytes_per_token(const MemoryNeeds& needs);
 /// quantised copies, and the logits.
 uint64_t activation_bytes(const MemoryNeeds& needs);
 
+/// Weights, activations and the KV of `tokens` tokens.
+uint64_t total_bytes(const MemoryNeeds& needs, int64_t tokens);
+
+/// What of `limit_bytes` a model may take: a tenth is left to the rest of the process and the
+/// system.
+uint64_t budget_bytes(uint64_t limit_bytes);
+
 /// The largest number of tokens (a multiple of a block, at most `most`) whose KV fits beside
-/// weights and activations in `limit_bytes`, a tenth of which is left to the rest of the process
-/// and the system. 0: not even one block fits.
+/// weights and activations in budget_bytes(limit_bytes). 0: not even one block fits.
 int64_t largest_context(const MemoryNeeds& needs, uint64_t limit_bytes, int64_t most);
 
 }  // namespace headrace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 namespace headrace {
@@ -65,6 +66,21 @@ TEST(MemoryPlan, LargestContextIsTheLastThatFits) {
   EXPECT_GT(found, 0);
   EXPECT_LE(total(found), limit - limit / 10);
   EXPECT_GT(total(found + needs.block_tokens), limit - limit / 10);
+}
+
+TEST(MemoryPlan, HostileSizesSaturate) {
+  CacheSpec huge = layer(CacheSpec::Kind::paged);
+  huge.num_kv_heads = int64_t{1} << 24;
+  huge.head_dim = int64_t{1} << 20;
+  const std::vector<CacheSpec> caches(4096, huge);
+  MemoryNeeds needs = needs_of(caches);
+  constexpr int64_t kContext = int64_t{1} << 31;
+  EXPECT_EQ(kv_bytes_per_token(needs), uint64_t{1} << 58);
+  EXPECT_EQ(kv_bytes(needs, kContext), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(largest_context(needs, 8192 * kMiB, kContext), 0);
+  needs.attention_length = int64_t{1} << 62;
+  EXPECT_EQ(activation_bytes(needs), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(total_bytes(needs, 1), std::numeric_limits<uint64_t>::max());
 }
 
 TEST(MemoryPlan, NothingFits) {

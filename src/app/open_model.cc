@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "app/memory_plan.h"
@@ -12,6 +13,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "base/cpu_features.h"
 #include "base/os/system_limits.h"
+#include "base/saturating.h"
 #include "engine/engine_impl.h"
 
 namespace headrace {
@@ -56,6 +58,16 @@ Result<void> check_options(const OpenOptions& options) {
                  std::to_string(options.chunk_tokens));
   }
   return {};
+}
+
+Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads) {
+  try {
+    return make_cpu_backend(CpuBackendOptions{isa, num_threads});
+  } catch (const std::system_error& fault) {
+    return Error{ErrorCode::resource_exhausted,
+                 "cannot start " + std::to_string(num_threads) + " threads: " + fault.what(), "",
+                 "ask for fewer with -t"};
+  }
 }
 
 /// A readable error for what is no model file at all.
@@ -111,26 +123,64 @@ Result<void> set_chat_template(OpenedModel& opened) {
   return {};
 }
 
-/// Sets `context`: what was asked, clamped to what the model was made for and to what fits.
-Result<void> set_context(OpenedModel& opened) {
-  const int64_t trained = opened.model->info().context_length;
-  const int64_t asked = opened.options.context;
-  const uint64_t limit = memory_limit_bytes();
-  HEADRACE_ASSIGN(const ModelConfig config, read_model_config(*opened.checkpoint));
-  MemoryNeeds needs = needs_of_config(config, opened.model->info().vocab_size);
-  needs.weight_bytes = opened.model->info().weight_bytes;
-  needs.caches = opened.model->cache_specs();
+/// Bytes that the weights will take, packed: about what they have in the file; on the reference
+/// path 4 an element.
+uint64_t estimated_weight_bytes(const Checkpoint& checkpoint, Isa isa) {
+  uint64_t sum = 0;
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    uint64_t bytes = tensor.data.size();
+    if (isa == Isa::reference) {
+      bytes = sizeof(float);
+      for (const int64_t extent : tensor.shape) {
+        bytes = saturating_mul(bytes, static_cast<uint64_t>(extent));
+      }
+    }
+    sum = saturating_add(sum, bytes);
+  }
+  return sum;
+}
+
+MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config,
+                     std::span<const CacheSpec> caches, uint64_t weight_bytes) {
+  MemoryNeeds needs = needs_of_config(config, opened.tokenizer->vocab_size());
+  needs.weight_bytes = weight_bytes;
+  needs.caches = caches;
   needs.kv_type = opened.kv_type;
   needs.block_tokens = opened.options.block_tokens;
   needs.chunk_tokens = opened.options.chunk_tokens;
+  return needs;
+}
+
+Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {
+  const auto mib = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
+  return {ErrorCode::resource_exhausted,
+          "the model needs " + mib(total_bytes(needs, 1)) + " of memory (weights " +
+              mib(needs.weight_bytes) + "), and may use " + mib(budget_bytes(available)),
+          opened.path, "close other programs, or use a smaller model or a smaller quantisation"};
+}
+
+/// Before anything large is read: whether the weights and the smallest cache fit.
+Result<void> check_memory(const OpenedModel& opened, Isa isa, uint64_t available) {
+  const auto config = read_model_config(*opened.checkpoint);
+  if (!config.ok()) return {};  // load_model says it better
+  const std::vector<CacheSpec> caches = cache_specs_of(*config);
+  const MemoryNeeds needs =
+      needs_of(opened, *config, caches, estimated_weight_bytes(*opened.checkpoint, isa));
+  if (total_bytes(needs, 1) > budget_bytes(available)) return too_large(opened, needs, available);
+  return {};
+}
+
+/// Sets `context`: what was asked, clamped to what the model was made for and to what fits
+/// `available` bytes.
+Result<void> set_context(OpenedModel& opened, uint64_t available) {
+  const int64_t trained = opened.model->info().context_length;
+  const int64_t asked = opened.options.context;
+  HEADRACE_ASSIGN(const ModelConfig config, read_model_config(*opened.checkpoint));
+  const auto caches = opened.model->cache_specs();
+  const MemoryNeeds needs = needs_of(opened, config, caches, opened.model->info().weight_bytes);
   const int64_t wanted = asked > 0 ? std::min(asked, trained) : trained;
-  const int64_t fitting = largest_context(needs, limit, wanted);
-  if (fitting == 0) {
-    return Error{ErrorCode::resource_exhausted,
-                 "the model and its KV cache need more memory than the " +
-                     std::to_string(limit >> 20) + " MiB this process may use",
-                 opened.path, "use a smaller model"};
-  }
+  const int64_t fitting = largest_context(needs, available, wanted);
+  if (fitting == 0) return too_large(opened, needs, available);
   if (asked > trained) {
     opened.warnings.push_back("context clamped from " + std::to_string(asked) + " to " +
                               std::to_string(trained) + " tokens, which the model was made for");
@@ -139,7 +189,7 @@ Result<void> set_context(OpenedModel& opened) {
     opened.warnings.push_back("context clamped from " + std::to_string(wanted) + " to " +
                               std::to_string(fitting) +
                               " tokens: weights, activations and KV cache must fit " +
-                              std::to_string(limit >> 20) + " MiB");
+                              std::to_string(budget_bytes(available) >> 20) + " MiB");
   }
   opened.context = fitting;
   return {};
@@ -160,8 +210,11 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
 
   HEADRACE_ASSIGN(opened->tokenizer, make_tokenizer(opened->checkpoint->metadata(),
                                                     TokenizerOptions{options.pre_tokenizer}));
+  // Of before loading: the weights count once.
+  const uint64_t available = memory_available_bytes();
+  HEADRACE_TRY(check_memory(*opened, isa, available));
   const int threads = options.num_threads > 0 ? options.num_threads : usable_processors();
-  opened->backend = make_cpu_backend(CpuBackendOptions{isa, threads});
+  HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads));
   LoadModelOptions load_options;
   load_options.name = opened->options.name;
   load_options.end_tokens = opened->tokenizer->special().end_of_generation;
@@ -169,7 +222,7 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
 
   HEADRACE_TRY(check_vocabulary(*opened->tokenizer, *opened->model));
   HEADRACE_TRY(set_chat_template(*opened));
-  HEADRACE_TRY(set_context(*opened));
+  HEADRACE_TRY(set_context(*opened, available));
   return opened;
 }
 

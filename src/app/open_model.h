@@ -63,7 +63,8 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
 /// Opens a whole model. A chat template of the file that cannot be used is a warning; one given in
 /// `options` is an error. Errors: not_found, unsupported (a directory, a file without weights, an
 /// unknown architecture or format), corrupt_data, mismatch (the vocabulary and the model's rows),
-/// invalid_argument (an option), resource_exhausted (not even one block of KV fits).
+/// invalid_argument (an option), resource_exhausted (weights and one block of KV do not
+/// fit the memory left, which is found before weights are read; no threads).
 Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
                                                 const OpenOptions& options);
 

@@ -31,12 +31,21 @@ inline void pause_cpu() {
 ThreadPool::ThreadPool(int num_threads) {
   const int num_workers = std::max(num_threads, 1) - 1;
   threads_.reserve(static_cast<size_t>(num_workers));
-  for (int i = 0; i < num_workers; ++i) {
-    threads_.emplace_back([this, i] { worker_loop(i + 1); });
+  try {
+    for (int i = 0; i < num_workers; ++i) {
+      threads_.emplace_back([this, i] { worker_loop(i + 1); });
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
 ThreadPool::~ThreadPool() {
+  stop();
+}
+
+void ThreadPool::stop() {
   {
     std::lock_guard lock(mutex_);
     stop_.store(true);

@@ -18,7 +18,8 @@ namespace headrace {
 /// Results must not depend on which worker runs a task: a task is a fixed share of the output.
 class ThreadPool {
  public:
-  /// `num_threads` counts the caller; 1 starts no thread. Values below 1 are taken as 1.
+  /// `num_threads` counts the caller; 1 starts no thread. Values below 1 are taken as 1. Throws
+  /// std::system_error where the system starts no more threads; those started have ended then.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -32,6 +33,7 @@ class ThreadPool {
   void parallel_for(int64_t num_tasks, FunctionRef<void(int64_t, int)> task);
 
  private:
+  void stop();
   void worker_loop(int worker);
   void work(int worker);
   void wait_for_workers();

@@ -81,8 +81,10 @@ Command score_command() {
   options.push_back(path_option("--ids-file", "FILE", "JSON array of ids; - reads standard input",
                                 &args->ids_file));
   options.back().required = true;
-  options.push_back(make_option("--top", "K", "Show the K most likely tokens", &args->top, "0"));
+  options.push_back(
+      make_option("--top", "K", "Show the K most likely tokens, at most 1000", &args->top, "0"));
   options.back().min_value = 0;
+  options.back().max_value = 1000;
   add_model_options(options, args->model);
   options.push_back(json_option(&args->json));
   command.examples = {

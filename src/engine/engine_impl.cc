@@ -59,17 +59,18 @@ bool EngineImpl::step(bool wait) {
       scheduler_.commit();
     }
   } catch (const std::bad_alloc&) {
-    fail_step({ErrorCode::resource_exhausted, "there was not enough memory for this step", "", ""});
+    fail_step(ErrorCode::resource_exhausted, "there was not enough memory for this step", "");
   } catch (const std::exception& fault) {
-    fail_step({ErrorCode::internal, std::string("the step failed: ") + fault.what(), "", ""});
+    fail_step(ErrorCode::internal, "the step failed: ", fault.what());
   }
   emit();
   return goes_on;
 }
 
-void EngineImpl::fail_step(const Error& error) {
+void EngineImpl::fail_step(ErrorCode code, std::string_view what,
+                           std::string_view detail) noexcept {
   try {
-    scheduler_.fail(error);
+    scheduler_.fail({code, std::string(what) + std::string(detail), "", ""});
     scheduler_.check_invariants();
   } catch (const std::exception&) {
     // The books are wrong, or there is no memory to say so: nobody's next token can be trusted.
@@ -77,10 +78,19 @@ void EngineImpl::fail_step(const Error& error) {
   }
 }
 
-void EngineImpl::emit() {
+void EngineImpl::emit() noexcept {
   auto& events = scheduler_.events();
-  for (OutgoingEvent& outgoing : events) outgoing.stream->push(std::move(outgoing.event));
+  bool any_broken = false;
+  for (OutgoingEvent& outgoing : events) {
+    try {
+      outgoing.stream->push(std::move(outgoing.event));
+    } catch (const std::exception&) {
+      outgoing.stream->break_off();
+      any_broken = true;
+    }
+  }
   events.clear();
+  if (any_broken) scheduler_.remove_broken_off();
 }
 
 // The most tokens that the request may come to, prompt included.

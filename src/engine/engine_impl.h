@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <thread>
 
 #include "backend/kv_view.h"
@@ -36,7 +37,8 @@ std::vector<int64_t> engine_blocks(const EngineOptions& options,
                                    std::span<const CacheGeometry> geometries);
 
 /// Starts an engine. `model` must outlive it, and nothing else may use the model's backend.
-/// Errors: out_of_range (an option), resource_exhausted (memory for KV or activations).
+/// Errors: out_of_range (an option), resource_exhausted (memory for KV or activations,
+/// a thread).
 Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& options);
 
 /// What the outside world is to an engine.
@@ -68,8 +70,9 @@ class EngineImpl final : public Engine {
 
  private:
   Result<int64_t> check(const Request& request) const;
-  void fail_step(const Error& error);
-  void emit();
+  // Neither throws: they run on the engine's thread, where nobody would catch it.
+  void fail_step(ErrorCode code, std::string_view what, std::string_view detail) noexcept;
+  void emit() noexcept;
 
   EngineParts parts_;
   const EngineOptions options_;

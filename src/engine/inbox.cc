@@ -1,6 +1,7 @@
 // See inbox.h.
 #include "engine/inbox.h"
 
+#include <new>
 #include <utility>
 
 #include "engine/scheduler.h"
@@ -46,7 +47,13 @@ bool Inbox::drain(Scheduler& scheduler, bool wait) {
     cancelled.swap(cancelled_);
     is_stopped = is_stopped_;
   }
-  for (auto& sequence : submitted) scheduler.add(std::move(sequence));
+  for (auto& sequence : submitted) {
+    try {
+      scheduler.add(std::move(sequence));
+    } catch (const std::bad_alloc&) {
+      // Its destructor has told its reader. The others, and the cancels, must not be lost.
+    }
+  }
   for (const uint64_t id : cancelled) scheduler.cancel(id);
   return !is_stopped;
 }

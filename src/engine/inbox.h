@@ -20,8 +20,8 @@ class Inbox {
   /// Wakes the engine for the last time.
   void stop();
 
-  /// Hands everything over. With `wait`, blocks while the scheduler has no work and nothing comes.
-  /// Returns false once stopped.
+  /// Hands everything over; a request that there is no memory for is broken off. With `wait`,
+  /// blocks while the scheduler has no work and nothing comes. Returns false once stopped.
   bool drain(Scheduler& scheduler, bool wait);
 
  private:

@@ -3,6 +3,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/checked.h"
@@ -82,6 +83,10 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& w
                  "there is not enough memory for a cache of " + std::to_string(options.kv_tokens) +
                      " tokens",
                  "", "use a smaller context or fewer sequences"};
+  } catch (const std::system_error& fault) {
+    return Error{ErrorCode::resource_exhausted,
+                 std::string("cannot start the engine's thread: ") + fault.what(), "",
+                 "ask for fewer threads with -t"};
   }
 }
 

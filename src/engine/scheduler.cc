@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -67,8 +68,17 @@ void Scheduler::cancel(uint64_t sequence_id) {
 void Scheduler::cancel_all() {
   for (auto& sequence : running_) finish(*sequence, FinishReason::cancelled, -1);
   for (auto& sequence : waiting_) finish(*sequence, FinishReason::cancelled, -1);
+  batch_.clear();
   running_.clear();
   waiting_.clear();
+}
+
+void Scheduler::remove_broken_off() {
+  const auto has_broken_off = [](const auto& sequence) {
+    return sequence->stream->has_broken_off();
+  };
+  std::erase_if(running_, has_broken_off);
+  std::erase_if(waiting_, has_broken_off);
 }
 
 Batch& Scheduler::plan_step() {
@@ -172,9 +182,13 @@ void Scheduler::finish(Sequence& sequence, FinishReason reason, TokenId stop_tok
 
 void Scheduler::end(Sequence& sequence, Event event) {
   if (sequence.has_ended) return;
-  events_.push_back({sequence.stream, std::move(event)});
   sequence.tables.clear();
   sequence.has_ended = true;
+  try {
+    events_.push_back({sequence.stream, std::move(event)});
+  } catch (const std::bad_alloc&) {
+    sequence.stream->break_off();
+  }
 }
 
 void Scheduler::remove_ended() {

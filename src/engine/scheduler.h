@@ -39,11 +39,15 @@ class Scheduler {
   Scheduler(const SchedulerOptions& options, std::span<const CacheGeometry> geometries,
             std::span<const int64_t> num_blocks, const Clock& clock);
 
-  /// Queues a sequence; it must fit the pools when it runs alone.
+  /// Queues a sequence; it must fit the pools when it runs alone. Where this throws (memory), the
+  /// sequence is dropped and its stream broken off.
   void add(std::unique_ptr<Sequence> sequence);
-  /// Ends a sequence at once; its blocks are free on return. Unknown ids have ended already.
+  /// Ends a sequence at once; its blocks are free on return. Unknown ids have ended already. As
+  /// with all ends: where there is no memory for the event, the stream is broken off.
   void cancel(uint64_t sequence_id);
   void cancel_all();
+  /// Drops the sequences whose streams broke off. Not between plan_step() and commit or fail.
+  void remove_broken_off();
 
   bool is_idle() const { return waiting_.empty() && running_.empty(); }
 

@@ -1,7 +1,6 @@
 // See sequence.h.
 #include "engine/sequence.h"
 
-#include <exception>
 #include <utility>
 
 namespace headrace {
@@ -15,12 +14,7 @@ Sequence::Sequence(uint64_t id_in, Request request_in, std::vector<TokenId> end_
       tokens(request.prompt) {}
 
 Sequence::~Sequence() {
-  if (has_ended || stream == nullptr) return;
-  try {
-    stream->push(ErrorEvent{{ErrorCode::resource_exhausted, "the request was dropped", "", ""}});
-  } catch (const std::exception&) {
-    // Without memory for this event there is nobody left to tell.
-  }
+  if (!has_ended && stream != nullptr) stream->break_off();
 }
 
 }  // namespace headrace

@@ -12,15 +12,37 @@ Stream::Impl::Impl(std::shared_ptr<Inbox> inbox, uint64_t sequence_id)
 void Stream::Impl::push(Event event) {
   {
     const std::lock_guard lock(mutex_);
-    has_ended_ = !std::holds_alternative<TokenEvent>(event);
+    if (has_ended_) return;
+    const bool is_last = !std::holds_alternative<TokenEvent>(event);
     events_.push_back(std::move(event));
+    has_ended_ = is_last;
   }
   arrived_.notify_all();
+}
+
+void Stream::Impl::break_off() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_ended_) return;
+    has_ended_ = has_broken_off_ = owes_error_ = true;
+  }
+  arrived_.notify_all();
+}
+
+bool Stream::Impl::has_broken_off() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return has_broken_off_;
 }
 
 std::optional<Event> Stream::Impl::next() {
   std::unique_lock lock(mutex_);
   arrived_.wait(lock, [&] { return !events_.empty() || has_ended_; });
+  if (events_.empty() && owes_error_) {
+    Event error = ErrorEvent{{ErrorCode::resource_exhausted,
+                              "there was not enough memory to go on with this request", "", ""}};
+    owes_error_ = false;
+    return error;
+  }
   if (events_.empty()) return std::nullopt;
   Event event = std::move(events_.front());
   events_.pop_front();

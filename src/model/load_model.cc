@@ -1,6 +1,7 @@
 // From an opened checkpoint to a model: architecture, config, tensors.
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "model/model.h"
@@ -60,6 +61,10 @@ Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend&
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::resource_exhausted, "there is not enough memory for the weights",
                  checkpoint.path(), "use a smaller model or a smaller quantisation"};
+  } catch (const std::system_error& fault) {
+    return Error{ErrorCode::resource_exhausted,
+                 std::string("the system refused what loading needs: ") + fault.what(),
+                 checkpoint.path(), "ask for fewer threads with -t"};
   }
 }
 

@@ -62,6 +62,7 @@ class BadUse(harness.HeadraceTest):
         self.refused(2, "run", "-m", path, "-p", "Hi", "--isa", "mmx", words=["mmx"])
         self.refused(2, "run", "-m", path, "-p", "Hi", "--kv-type", "q1", words=["q1"])
         self.refused(2, "run", "-m", path, "-p", "Hi", "-t", "0")
+        self.refused(2, "run", "-m", path, "-p", "Hi", "-t", "1025", words=["-t", "1024"])
         for bias in ("x", "5", "5=", "=5", "5=x", "a=1", "5=1x"):
             self.refused(2, "run", "-m", path, "-p", "Hi", "--logit-bias", bias, words=[bias])
         self.refused(2, "run", "-m", path, "-p", "Hi", "--logit-bias", "999999=1",
@@ -98,6 +99,11 @@ class BadUse(harness.HeadraceTest):
             self.refused(2, "detokenize", "-m", path, "--ids-file", ids, words=["ids.json"])
             self.refused(2, "score", "-m", path, "--ids-file", ids, words=["ids.json"])
         self.refused(2, "score", "-m", path, "--ids-file", self.write("none.json", "[]"))
+        one = self.write("one.json", "[1]")
+        self.refused(2, "score", "-m", path, "--ids-file", one, "--top", "1001",
+                     words=["--top", "1000"])
+        self.refused(2, "score", "-m", path, "--ids-file", one, "--top", "9000000000000000000",
+                     words=["--top", "1000"])
         many = self.write("many.json", json.dumps([1] * 300))
         self.refused(1, "score", "-m", path, "--ids-file", many, words=["300", "256"])
         self.refused(2, "detokenize", "-m", path, words=["--ids-file"])

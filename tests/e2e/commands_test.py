@@ -297,6 +297,15 @@ class Selftest(harness.HeadraceTest):
         result = self.succeed("selftest", "-m", self.tiny(), "--json", timeout=300).json()
         self.assertFalse(any(check["skipped"] for check in result["checks"]))
 
+    def test_a_model_that_computes_no_numbers_fails(self):
+        path = self.tiny("nan.gguf", norm=float("nan"))
+        done = self.run_headrace("selftest", "-m", path, "--json", timeout=300)
+        self.assertEqual(done.code, 1)
+        failed = [check for check in done.json()["checks"] if not check["ok"]]
+        self.assertTrue(failed)
+        for check in failed:
+            self.assertIn("NaN", check["detail"])
+
 
 if __name__ == "__main__":
     harness.main()

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Peak memory of a run: at most 1.25 times the file, and the KV cache. Skipped without models."""
+"""Memory of a run: its peak (at most 1.25 times the file, and the KV cache; skipped without models),
+and clear errors where there is not enough."""
 import os
 import pathlib
+import re
+import resource
 import subprocess
 
 import harness
+import tiny_model
 
 CONTEXT = 512
 
@@ -32,6 +36,41 @@ class PeakMemory(harness.HeadraceTest):
 
     def test_gemma3(self):
         self.peak("gemma3-270m")
+
+
+class TooLittle(harness.HeadraceTest):
+    def test_a_model_larger_than_memory(self):
+        # 200 GB of weights that nobody reads: the file is a hole.
+        path = self.tiny("huge.gguf", sparse_rows=200 * 10**9 // (4 * tiny_model.EMBEDDING))
+        for isa in ([], ["--isa", "reference"]):
+            done = self.run_headrace("run", "-m", path, "-p", "Hi", *isa, timeout=30)
+            text = done.err.decode()
+            self.assertEqual(done.code, 1, text)
+            self.assertIn("resource_exhausted", self.run_headrace(
+                "run", "-m", path, "-p", "Hi", "--json", *isa, timeout=30).out.decode())
+            numbers = [int(number) for number in re.findall(r"(\d+) MiB", text)]
+            self.assertEqual(len(numbers), 3, text)
+            needed, weights, available = numbers
+            self.assertGreater(needed, 200 * 10**9 >> 20, text)
+            self.assertLess(available, weights, text)
+            self.assertIn("smaller model", text)
+
+    def test_threads_that_cannot_start(self):
+        path = self.tiny()
+
+        def limit():
+            # Enough for the program, not for a thousand stacks of 8 MiB.
+            resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))
+            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+        done = subprocess.run(
+            [harness.BINARY, "run", "-m", path, "-p", "Hi", "-n", "1", "-t", "1000"],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=60, preexec_fn=limit,
+            env=self.environment())
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, 1, text)
+        self.assertIn("cannot start 1000 threads", text)
+        self.assertIn("-t", text)
 
 
 if __name__ == "__main__":

@@ -81,8 +81,10 @@ def tensors(vocab_size, seed):
 
 
 def write(path, context=256, template=CHAT_TEMPLATE, architecture="llama", with_weights=True,
-          seed=1, extra=None, bos=False):
-    """Writes one model. `template` None: a base model. `extra`: further metadata."""
+          seed=1, extra=None, bos=False, sparse_rows=0, norm=1.0):
+    """Writes one model. `template` None: a base model. `extra`: further metadata. `sparse_rows`:
+    the rows that the output matrix claims to have; its data is a hole at the end of the file.
+    `norm`: the values of the last norm."""
     tokens, kinds = vocabulary()
     metadata = {
         "general.architecture": architecture,
@@ -115,12 +117,21 @@ def write(path, context=256, template=CHAT_TEMPLATE, architecture="llama", with_
             infos += string(name) + struct.pack("<I", len(shape))
             infos += b"".join(struct.pack("<Q", dim) for dim in reversed(shape))
             infos += struct.pack("<IQ", 0, len(data))
+            if name == "output_norm.weight":
+                values = [norm] * EMBEDDING
             data += struct.pack(f"<{len(values)}f", *values)
             data += b"\0" * (-len(data) % 32)
             count += 1
+    hole = 0
+    if sparse_rows:
+        infos += string("output.weight") + struct.pack("<I", 2)
+        infos += struct.pack("<QQIQ", EMBEDDING, sparse_rows, 0, len(data))
+        hole = 4 * EMBEDDING * sparse_rows
+        count += 1
     head = b"GGUF" + struct.pack("<IQQ", 3, count, len(metadata))
     head += b"".join(string(key) + value(item) for key, item in metadata.items()) + infos
     head += b"\0" * (-len(head) % 32)
     with open(path, "wb") as file:
         file.write(head + data)
+        file.truncate(file.tell() + hole)
     return path

@@ -58,6 +58,32 @@ std::vector<std::string> group_folders(const std::string& controller) {
   return folders;
 }
 
+// Where a version of control groups says what a group may use and does use.
+struct GroupFiles {
+  const char* limit;
+  const char* usage;
+  const char* inactive_file;  // fields of memory.stat
+  const char* active_file;
+};
+
+// Bytes that a control group may still take; none if it has no limit.
+std::optional<uint64_t> bytes_left(const std::string& folder, const GroupFiles& files) {
+  const auto number_in = [&](const char* name) -> std::optional<uint64_t> {
+    const auto text = read_text(folder + name);
+    const auto value = text ? parse_int(*text) : std::nullopt;
+    if (!value || *value < 0) return std::nullopt;
+    return static_cast<uint64_t>(*value);
+  };
+  const auto limit = number_in(files.limit);
+  const auto usage = number_in(files.usage);
+  if (!limit || !usage) return std::nullopt;
+  const std::string stat = read_text(folder + "/memory.stat").value_or("");
+  const uint64_t reclaimable = parse_memory_field(stat, files.inactive_file).value_or(0) +
+                               parse_memory_field(stat, files.active_file).value_or(0);
+  const uint64_t used = *usage - std::min(*usage, reclaimable);
+  return *limit - std::min(*limit, used);
+}
+
 }  // namespace
 
 int parse_cpu_max(const std::string& text) {
@@ -103,6 +129,43 @@ uint64_t memory_limit_bytes() {
   for (const auto& folder : group_folders("")) apply(folder + "/memory.max");
   for (const auto& folder : group_folders("memory")) apply(folder + "/memory.limit_in_bytes");
   return limit;
+}
+
+std::optional<uint64_t> parse_memory_field(const std::string& text, std::string_view key) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string name;
+    std::string number;
+    std::string unit;
+    fields >> name >> number >> unit;
+    if (!name.empty() && name.back() == ':') name.pop_back();
+    if (name != key) continue;
+    const auto value = parse_int(number);
+    // No machine has this much; also keeps the product below from overflowing.
+    if (!value || *value < 0 || *value > (int64_t{1} << 52)) return std::nullopt;
+    return static_cast<uint64_t>(*value) * (unit == "kB" ? 1024 : 1);
+  }
+  return std::nullopt;
+}
+
+uint64_t memory_available_bytes() {
+  uint64_t available = memory_limit_bytes();
+  if (const auto text = read_text("/proc/meminfo")) {
+    if (const auto bytes = parse_memory_field(*text, "MemAvailable")) {
+      available = std::min(available, *bytes);
+    }
+  }
+  for (const auto& folder : group_folders("")) {
+    const GroupFiles files{"/memory.max", "/memory.current", "inactive_file", "active_file"};
+    if (const auto left = bytes_left(folder, files)) available = std::min(available, *left);
+  }
+  for (const auto& folder : group_folders("memory")) {
+    const GroupFiles files{"/memory.limit_in_bytes", "/memory.usage_in_bytes",
+                           "total_inactive_file", "total_active_file"};
+    if (const auto left = bytes_left(folder, files)) available = std::min(available, *left);
+  }
+  return available;
 }
 
 uint64_t peak_resident_bytes() {

@@ -1,0 +1,147 @@
+// The engine where memory runs out: every allocation of a run fails once in turn. Nobody may wait
+// forever, nothing may terminate, and the engine must serve the next request. Replaces operator new
+// of this program, so it is one of its own.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "engine/checksum_runner.h"
+#include "engine/engine_impl.h"
+
+namespace {
+
+/// Allocations until one fails; below 0: none does.
+thread_local int allocations_left = -1;
+
+void* allocate(size_t size) {
+  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) {
+  return allocate(size);
+}
+void* operator new[](size_t size) {
+  return allocate(size);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, size_t) noexcept {
+  std::free(memory);
+}
+
+namespace headrace {
+namespace {
+
+class StillClock final : public Clock {
+ public:
+  int64_t now_ns() const override { return 0; }
+  int64_t unix_seconds() const override { return 0; }
+};
+
+class NoRandom final : public RandomSource {
+ public:
+  uint64_t next_u64() override { return 1; }
+};
+
+std::unique_ptr<EngineImpl> small_engine() {
+  const EngineOptions options{
+      .context = 100, .chunk_tokens = 8, .max_sequences = 2, .kv_tokens = 200};
+  const std::vector<CacheGeometry> geometries{{.block_tokens = 16, .window = 0}};
+  const auto num_blocks = engine_blocks(options, geometries);
+  ModelInfo info;
+  info.vocab_size = 1000;
+  EngineParts parts;
+  parts.runner = std::make_unique<ChecksumRunner>(info, geometries, num_blocks);
+  parts.clock = std::make_shared<StillClock>();
+  parts.random = std::make_shared<NoRandom>();
+  return std::make_unique<EngineImpl>(std::move(parts), options, geometries, num_blocks);
+}
+
+Stream submit(EngineImpl& engine, TokenId first, int64_t max_tokens) {
+  Request request;
+  request.prompt = {first, 2, 3};
+  request.stop.max_tokens = max_tokens;
+  request.sampling.seed = 5;
+  auto stream = engine.submit(request);
+  EXPECT_TRUE(stream.ok());
+  return std::move(stream).value();
+}
+
+/// Reads a stream to its end; false if it ended without saying how.
+bool ends_well(Stream& stream) {
+  bool ended = false;
+  while (const auto event = stream.next()) {
+    EXPECT_FALSE(ended) << "an event after the last";
+    if (const auto* error = std::get_if<ErrorEvent>(&*event)) {
+      EXPECT_EQ(error->error.code, ErrorCode::resource_exhausted);
+    }
+    ended = !std::holds_alternative<TokenEvent>(*event);
+  }
+  return ended;
+}
+
+TEST(EngineWithoutMemory, EveryAllocationMayFail) {
+  int num_failed = 0;
+  for (bool has_failed = true; has_failed; ++num_failed) {
+    ASSERT_LT(num_failed, 10000);
+    const auto engine = small_engine();
+    Stream first = submit(*engine, 10, 20);
+    Stream waiting = submit(*engine, 11, 20);
+    Stream third = submit(*engine, 12, 3);
+    Stream cancelled = submit(*engine, 13, 20);
+    cancelled.cancel();
+    allocations_left = num_failed;
+    for (int i = 0; i < 100; ++i) engine->step(false);
+    has_failed = std::exchange(allocations_left, -1) < 0;
+    ASSERT_TRUE(engine->scheduler().is_idle()) << "after failure " << num_failed;
+    engine->scheduler().check_invariants();
+    for (Stream* stream : {&first, &waiting, &third, &cancelled}) {
+      EXPECT_TRUE(ends_well(*stream)) << "after failure " << num_failed;
+    }
+    Stream next = submit(*engine, 14, 3);
+    for (int i = 0; i < 10; ++i) engine->step(false);
+    int num_tokens = 0;
+    while (const auto event = next.next()) {
+      num_tokens += std::holds_alternative<TokenEvent>(*event) ? 1 : 0;
+    }
+    EXPECT_EQ(num_tokens, 3) << "after failure " << num_failed;
+  }
+  EXPECT_GT(num_failed, 50);
+}
+
+// Also where memory runs out while the engine is destroyed.
+TEST(EngineWithoutMemory, ItsEndEndsEveryStream) {
+  auto engine = small_engine();
+  Stream running = submit(*engine, 10, 50);
+  engine->step(false);
+  Stream unseen = submit(*engine, 11, 50);
+  for (int i = 0; i < 3; ++i) {
+    allocations_left = i;
+    engine->step(false);
+    allocations_left = -1;
+  }
+  Stream last = submit(*engine, 12, 50);
+  allocations_left = 0;
+  engine.reset();
+  allocations_left = -1;
+  for (Stream* stream : {&running, &unseen, &last}) EXPECT_TRUE(ends_well(*stream));
+}
+
+}  // namespace
+}  // namespace headrace
