@@ -48,7 +48,7 @@ class BadUse(harness.HeadraceTest):
 
     def test_truncated(self):
         whole = self.tiny().read_bytes()
-        for size in (3, 20, 200, len(whole) // 2, len(whole) - 1):
+        for size in (3, 4, 10, 20, 500, 600, 1000, 3000, 5000, len(whole) // 2, len(whole) - 1):
             path = self.write("cut.gguf", whole[:size])
             text = self.refused(1, "run", "-m", path, "-p", "Hi", words=["cut.gguf"])
             self.assertIn("hint: ", text, size)
