@@ -103,7 +103,7 @@ Result<void> check_vocabulary(const Tokenizer& tokenizer, const Model& model) {
 Result<void> set_chat_template(OpenedModel& opened) {
   if (!opened.options.chat_template.empty()) {
     auto parsed = ChatTemplate::parse(opened.options.chat_template);
-    if (!parsed.ok()) return std::move(parsed).error().at("chat template");
+    if (!parsed.ok()) return std::move(parsed).error();
     opened.chat_template = std::move(parsed).value();
     return {};
   }

@@ -15,6 +15,9 @@ namespace headrace {
 
 static_assert(std::endian::native == std::endian::little, "GGUF is read as little-endian");
 
+/// The way out where a file ends before what it announces.
+inline constexpr const char* kCutShortHint = "the file may be cut short: fetch it again";
+
 class GgufCursor {
  public:
   explicit GgufCursor(std::span<const std::byte> file) : file_(file) {}
@@ -38,7 +41,11 @@ class GgufCursor {
   Result<std::string_view> read_string(std::string_view what, uint64_t limit = ~uint64_t{0}) {
     const uint64_t begin = offset_;
     HEADRACE_ASSIGN(const auto length, read<uint64_t>(what));
-    if (length > bytes_left()) return too_long(what, begin, length, bytes_left(), "are left");
+    if (length > bytes_left()) {
+      Error error = too_long(what, begin, length, bytes_left(), "are left");
+      error.hint = kCutShortHint;
+      return error;
+    }
     if (length > limit) return too_long(what, begin, length, limit, "are allowed");
     const auto* text = reinterpret_cast<const char*>(file_.data() + offset_);
     offset_ += length;
@@ -53,7 +60,7 @@ class GgufCursor {
                    std::string(what) + " has " + std::to_string(count) + " elements of " +
                        std::to_string(each_bytes) + " bytes or more, but only " +
                        std::to_string(bytes_left()) + " bytes are left",
-                   byte_place(offset_), ""};
+                   byte_place(offset_), kCutShortHint};
     }
     const auto bytes = file_.subspan(offset_, count * each_bytes);
     offset_ += bytes.size();
@@ -68,7 +75,7 @@ class GgufCursor {
     return Error{ErrorCode::corrupt_data,
                  "the file ends inside " + std::string(what) + ": expected " +
                      std::to_string(need) + " bytes, found " + std::to_string(bytes_left()),
-                 byte_place(offset_), ""};
+                 byte_place(offset_), kCutShortHint};
   }
 
   static Error too_long(std::string_view what, uint64_t offset, uint64_t length, uint64_t limit,

@@ -46,7 +46,7 @@ Result<uint64_t> read_count(GgufCursor& cursor, std::string_view what, uint64_t 
                       std::string(what) + " is " + std::to_string(count) + ", but the " +
                           std::to_string(cursor.bytes_left()) + " bytes left hold at most " +
                           std::to_string(most),
-                      "the file may be cut short: fetch it again");
+                      kCutShortHint);
 }
 
 /// `general.alignment`. Below 8 a tensor's floats could not be read in place.

@@ -110,7 +110,8 @@ TEST(GgufFile, TheHeaderIsChecked) {
   const std::string good = GgufBuilder().add("key", uint32_t{1}).build();
   EXPECT_EQ(error_of(""), "header at byte 0: expected a GGUF file, which begins with 'GGUF'");
   EXPECT_EQ(error_of("GGUF"),
-            "byte 4: the file ends inside the version: expected 4 bytes, found 0");
+            "byte 4: the file ends inside the version: expected 4 bytes, found 0 (the file may be "
+            "cut short: fetch it again)");
   EXPECT_EQ(read(GgufBuilder(1).build()).error().code, ErrorCode::unsupported);
   EXPECT_EQ(error_of(GgufBuilder(4).build()), "header at byte 4: GGUF version 4, expected 2 or 3");
   const auto big_endian = read(GgufBuilder(0x03000000).build());
@@ -145,14 +146,14 @@ TEST(GgufFile, ValuesAreChecked) {
             "key 'k' at byte 24: byte 33: unknown value type 13, expected 0 to 12");
   EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 7, "\x02").build()),
             "key 'k' at byte 24: byte 37: a bool must be 0 or 1, found 2");
-  EXPECT_EQ(
-      error_of(GgufBuilder().add_raw("k", 10, "1234").build()),
-      "key 'k' at byte 24: byte 37: the file ends inside the value: expected 8 bytes, found 4");
+  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 10, "1234").build()),
+            "key 'k' at byte 24: byte 37: the file ends inside the value: expected 8 bytes, found "
+            "4 (the file may be cut short: fetch it again)");
   std::string text;
   append(text, uint64_t{1} << 60);
   EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 8, text).build()),
             "key 'k' at byte 24: byte 37: the string is 1152921504606846976 bytes long, but only 0 "
-            "are left");
+            "are left (the file may be cut short: fetch it again)");
 }
 
 std::string array(uint32_t type, uint64_t count, std::string_view elements = "") {

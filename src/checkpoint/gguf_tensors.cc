@@ -154,7 +154,7 @@ Result<std::span<const std::byte>> find_data(std::span<const std::byte> file, ui
                    "needs " + std::to_string(record.bytes) + " bytes at offset " +
                        std::to_string(record.data_offset) + " of the data, which has " +
                        std::to_string(section_bytes) + " bytes",
-                   "the file may be cut short: fetch it again");
+                   kCutShortHint);
   }
   return file.subspan(data_begin + record.data_offset, record.bytes);
 }
@@ -222,8 +222,7 @@ Result<std::vector<CheckpointTensor>> read_gguf_tensors(GgufCursor& cursor, uint
     return Error{ErrorCode::corrupt_data,
                  "the file ends before its tensor data, which begins at the next multiple of " +
                      std::to_string(alignment),
-                 GgufCursor::byte_place(cursor.offset()),
-                 "the file may be cut short: fetch it again"};
+                 GgufCursor::byte_place(cursor.offset()), kCutShortHint};
   }
   for (uint64_t i = 0; i < count; ++i) {
     HEADRACE_ASSIGN(tensors[i].data, find_data(file, *data_begin, records[i]));

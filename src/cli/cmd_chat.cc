@@ -212,10 +212,10 @@ Result<int> run_checked(const ChatArgs& args) {
   std::vector<std::string> warnings;
   const SamplingParams defaults = sampling_defaults(model->checkpoint->metadata(), warnings);
   for (const std::string& text : warnings) warn(text);
-  HEADRACE_ASSIGN(const SamplingParams sampling,
-                  sampling_of(args.sampling, defaults, model->model->info().vocab_size));
+  const auto sampling = sampling_of(args.sampling, defaults, model->model->info().vocab_size);
+  if (!sampling.ok()) return fail_usage("chat", sampling.error(), false);
   HEADRACE_ASSIGN(const auto engine, model->start_engine());
-  Conversation conversation(*model, *engine, sampling, stop_of(args.sampling));
+  Conversation conversation(*model, *engine, *sampling, stop_of(args.sampling));
   conversation.set_system(args.system);
   return Chat(*model, *engine, conversation, args.stats).loop();
 }

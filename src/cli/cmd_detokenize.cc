@@ -45,7 +45,7 @@ Command detokenize_command() {
       "Prints the text that token ids stand for, byte for byte and without a line end of its own. "
       "The file holds a JSON array, the output of tokenize --json, or plain numbers.";
   auto& options = command.options;
-  options.push_back(model_option(args->model));
+  options.push_back(tokenizer_model_option(args->model));
   options.push_back(
       path_option("--ids-file", "FILE", "The ids; - reads standard input", &args->ids_file));
   options.back().required = true;

@@ -56,9 +56,17 @@ nlohmann::json result_json(const Perplexity& result, const std::vector<std::stri
 }
 
 Result<int> run_checked(const PerplexityArgs& args) {
+  if (args.chunk_tokens % 2 != 0) {
+    return fail_usage(
+        "perplexity",
+        Error{ErrorCode::invalid_argument,
+              fmt::format("expected an even number, got {}", args.chunk_tokens), "--chunk", ""},
+        args.json);
+  }
   HEADRACE_ASSIGN(const std::string text, read_text(args.text_file));
   if (text.empty()) {
-    return Error{ErrorCode::invalid_argument, "the text is empty", args.text_file, ""};
+    return Error{ErrorCode::invalid_argument, "the text is empty", args.text_file,
+                 "give a longer text"};
   }
   // Before the model is opened, so that a wrong base is known at once.
   if (!args.kl_base.empty()) HEADRACE_TRY(KlBaseReader::check(args.kl_base));

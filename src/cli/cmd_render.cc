@@ -81,15 +81,15 @@ Result<int> run_checked(const RenderArgs& args) {
   input.now_unix_seconds = SystemClock().unix_seconds();
   if (!args.now.empty()) {
     auto now = parse_time(args.now);
-    if (!now.ok()) return std::move(now).error().at("--now");
+    if (!now.ok()) return fail_usage("render", std::move(now).error().at("--now"), args.json);
     input.now_unix_seconds = *now;
   }
   HEADRACE_ASSIGN(const std::string source, template_source(args));
+  const auto of_the_template = [&](Error error) {
+    return args.template_file.empty() ? error : std::move(error).at(args.template_file);
+  };
   auto parsed = ChatTemplate::parse(source);
-  if (!parsed.ok()) {
-    return std::move(parsed).error().at(args.template_file.empty() ? "chat template"
-                                                                   : args.template_file);
-  }
+  if (!parsed.ok()) return of_the_template(std::move(parsed).error());
   HEADRACE_ASSIGN(const auto messages, read_messages(args.messages_file));
   nlohmann::ordered_json tools;
   if (!args.tools_file.empty()) {
@@ -99,18 +99,19 @@ Result<int> run_checked(const RenderArgs& args) {
   if (!args.variables_file.empty()) {
     HEADRACE_ASSIGN(variables, read_json(args.variables_file));
   }
-  HEADRACE_ASSIGN(const auto segments, parsed->render(input, messages, tools, nullptr, variables));
+  auto segments = parsed->render(input, messages, tools, nullptr, variables);
+  if (!segments.ok()) return of_the_template(std::move(segments).error());
   std::string prompt;
-  for (const TextSegment& segment : segments) prompt += segment.text;
+  for (const TextSegment& segment : *segments) prompt += segment.text;
   if (!args.json) {
     print(shown_text(prompt, is_terminal(StandardStream::output)));
     return kDone;
   }
-  nlohmann::json result{{"prompt", prompt}, {"segments", segments_json(segments)}};
+  nlohmann::json result{{"prompt", prompt}, {"segments", segments_json(*segments)}};
   result["ids"] = nullptr;
   if (tokenizer) {
     HEADRACE_ASSIGN(const auto ids,
-                    tokenizer->encode(std::span<const TextSegment>(segments), true));
+                    tokenizer->encode(std::span<const TextSegment>(*segments), true));
     result["ids"] = ids;
   }
   print_json(result);

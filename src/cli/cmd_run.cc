@@ -35,24 +35,26 @@ struct RunArgs {
   bool json = false;
 };
 
-/// What the user wants completed. Errors: none given, two given, an empty one.
-Result<std::string> prompt_of(const RunArgs& args) {
+/// Errors: no prompt given, two given, an empty one.
+Result<void> check_prompt_options(const RunArgs& args) {
   const auto wrong = [](std::string message) {
     return Error{ErrorCode::invalid_argument, std::move(message), "",
                  "give one with -p TEXT, -p - (standard input) or -f FILE"};
   };
   if (args.prompt && !args.prompt_file.empty()) return wrong("both -p and -f are given");
   if (!args.prompt && args.prompt_file.empty()) return wrong("no prompt is given");
-  std::string text;
-  if (!args.prompt_file.empty()) {
-    HEADRACE_ASSIGN(text, read_text(args.prompt_file));
-  } else if (*args.prompt == "-") {
-    HEADRACE_ASSIGN(text, read_text("-"));
-  } else {
-    text = *args.prompt;
-  }
-  if (text.empty()) return wrong("the prompt is empty");
-  return text;
+  if (args.prompt && args.prompt->empty()) return wrong("the prompt is empty");
+  return {};
+}
+
+/// What the user wants completed. Errors: those of reading; what was read is empty.
+Result<std::string> prompt_of(const RunArgs& args) {
+  if (args.prompt && *args.prompt != "-") return *args.prompt;
+  const std::string& path = args.prompt ? *args.prompt : args.prompt_file;
+  HEADRACE_ASSIGN(std::string text, read_text(path));
+  if (!text.empty()) return text;
+  return Error{ErrorCode::invalid_argument, "the prompt is empty",
+               path == "-" ? "standard input" : path, "write the prompt into it"};
 }
 
 Result<std::vector<TokenId>> prompt_ids(const OpenedModel& model, const std::string& prompt,
@@ -79,6 +81,9 @@ nlohmann::json result_json(const OpenedModel& model, const Generation& done,
 }
 
 Result<int> run_checked(const RunArgs& args) {
+  if (const auto right = check_prompt_options(args); !right.ok()) {
+    return fail_usage("run", right.error(), args.json);
+  }
   HEADRACE_ASSIGN(const std::string prompt, prompt_of(args));
   HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, args.json));
   std::vector<std::string> warnings = model->warnings;
@@ -102,8 +107,9 @@ Result<int> run_checked(const RunArgs& args) {
   std::vector<std::string> ignored_keys;
   const SamplingParams defaults = sampling_defaults(model->checkpoint->metadata(), ignored_keys);
   for (const std::string& text : ignored_keys) add_warning(text);
-  HEADRACE_ASSIGN(request.sampling,
-                  sampling_of(args.sampling, defaults, model->model->info().vocab_size));
+  auto sampling = sampling_of(args.sampling, defaults, model->model->info().vocab_size);
+  if (!sampling.ok()) return fail_usage("run", sampling.error(), args.json);
+  request.sampling = std::move(sampling).value();
   request.stop = stop_of(args.sampling);
 
   HEADRACE_ASSIGN(const auto engine, model->start_engine());

@@ -56,7 +56,7 @@ Command tokenize_command() {
       "vocabulary. The text is taken byte for byte, a final line end included. Files that hold "
       "only a vocabulary will do, and directories of Hugging Face with a tokenizer.json.";
   auto& options = command.options;
-  options.push_back(model_option(args->model));
+  options.push_back(tokenizer_model_option(args->model));
   options.push_back(
       path_option("-f,--file", "FILE", "Read the text from a file", &args->file, "standard input"));
   options.push_back(make_option("--parse-special", "",

@@ -45,6 +45,12 @@ Option model_option(ModelArgs& args) {
   return in_group(option);
 }
 
+Option tokenizer_model_option(ModelArgs& args) {
+  Option option = model_option(args);
+  option.help = "A GGUF file, a Hugging Face directory, or a name in the store (headrace list)";
+  return option;
+}
+
 Option pre_tokenizer_option(ModelArgs& args) {
   return in_group(make_option("--pre-tokenizer", "NAME",
                               "Split text like this pre-tokenizer instead of the file's",

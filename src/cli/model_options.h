@@ -25,6 +25,8 @@ struct ModelArgs {
 
 /// -m alone.
 Option model_option(ModelArgs& args);
+/// The same for commands that need a vocabulary only.
+Option tokenizer_model_option(ModelArgs& args);
 /// --pre-tokenizer.
 Option pre_tokenizer_option(ModelArgs& args);
 /// --chat-template.

@@ -36,7 +36,7 @@ int fail(const Error& error, bool json) {
   if (!error.hint.empty()) text += "  hint: " + printable(error.hint) + "\n";
   print_error(text);
   if (json) print_error_json(error);
-  return error.code == ErrorCode::invalid_argument ? kWrongUsage : kFailed;
+  return kFailed;
 }
 
 int fail_usage(std::string_view command, const Error& error, bool json) {

@@ -11,11 +11,12 @@
 
 namespace headrace::cli {
 
-/// Prints `headrace: error: WHERE: MESSAGE` and a hint below it; returns the exit code: kWrongUsage
-/// for invalid_argument, else kFailed.
+/// For work that failed: prints `headrace: error: WHERE: MESSAGE` and a hint below it; returns
+/// kFailed.
 int fail(const Error& error, bool json);
 
-/// Prints `headrace COMMAND: WHERE: MESSAGE` and `see headrace COMMAND --help`; returns
+/// For a fault of the command line itself, not of what a file or stream that it names holds:
+/// prints `headrace COMMAND: WHERE: MESSAGE` and `see headrace COMMAND --help`; returns
 /// kWrongUsage. `command` may be empty.
 int fail_usage(std::string_view command, const Error& error, bool json);
 

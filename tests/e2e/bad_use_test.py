@@ -48,9 +48,12 @@ class BadUse(harness.HeadraceTest):
 
     def test_truncated(self):
         whole = self.tiny().read_bytes()
-        for size in (3, 20, 200, len(whole) // 2, len(whole) - 1):
+        for size in (3, 4, 10, 20, 500, 600, 1000, 3000, 5000, len(whole) // 2, len(whole) - 1):
             path = self.write("cut.gguf", whole[:size])
-            self.refused(1, "run", "-m", path, "-p", "Hi", words=["cut.gguf"])
+            text = self.refused(1, "run", "-m", path, "-p", "Hi", words=["cut.gguf"])
+            self.assertIn("hint: ", text, size)
+            if size > 3:  # with fewer bytes it is a file of any kind
+                self.assertIn("cut short", text, size)
 
     def test_wrong_flags(self):
         path = self.tiny()
@@ -69,14 +72,16 @@ class BadUse(harness.HeadraceTest):
                      words=["999999"])
 
     def test_isa_of_the_environment(self):
-        self.refused(2, "run", "-m", self.tiny(), "-p", "Hi", words=["HEADRACE_ISA", "mmx"],
+        self.refused(1, "run", "-m", self.tiny(), "-p", "Hi", words=["HEADRACE_ISA", "mmx"],
                      HEADRACE_ISA="mmx")
 
     def test_prompts(self):
         path = self.tiny()
         self.refused(2, "run", "-m", path, words=["prompt", "-p"])
         self.refused(2, "run", "-m", path, "-p", "", words=["empty"])
-        self.refused(2, "run", "-m", path, "-p", "-", words=["empty"])
+        self.refused(1, "run", "-m", path, "-p", "-", words=["empty", "standard input"])
+        nothing = self.write("nothing.txt", "")
+        self.refused(1, "run", "-m", path, "-f", nothing, words=["empty", "nothing.txt"])
         self.refused(2, "run", "-m", path, "-p", "a", "-f", "b", words=["-p", "-f"])
         self.refused(1, "run", "-m", path, "-f", "nowhere.txt", words=["nowhere.txt"])
         long = self.refused(1, "run", "-m", path, "--raw", "-p", "x" * 1000, words=["1000", "256"])
@@ -90,15 +95,33 @@ class BadUse(harness.HeadraceTest):
         path = self.tiny("base.gguf", template=None)
         broken = self.write("broken.jinja", "{% for %}")
         self.refused(1, "chat", "-m", path, "--chat-template", "none.jinja", words=["none.jinja"])
-        self.refused(2, "chat", "-m", path, "--chat-template", broken, words=["template"])
+        self.refused(1, "chat", "-m", path, "--chat-template", broken, words=["template"])
+        self.refused(1, "chat", "-m", path, "--chat-template", self.write("empty.jinja", ""),
+                     words=["empty.jinja"])
+
+    def test_templates_that_fail_when_used(self):
+        path = self.tiny()
+        messages = self.write("m.json", '[{"role": "user", "content": "Hi"}]')
+        refuses = self.write("refuses.jinja", "{{ raise_exception('only cats may ask') }}")
+        lacks = self.write("lacks.jinja", "{{ messages[0].name.first }}")
+        for template, words in ((refuses, ["only cats may ask", "refused the conversation"]),
+                                (lacks, ["chat template line 1"])):
+            self.refused(1, "render", "--template", template, "--messages", messages,
+                         words=[template.name, *words])
+            self.refused(1, "run", "-m", path, "--chat-template", template, "-p", "Hi",
+                         words=words)
+            self.refused(1, "chat", "-m", path, "--chat-template", template, stdin=b"Hi\n",
+                         words=words)
+        self.refused(1, "render", "--template", self.write("broken.jinja", "{% for %}"),
+                     "--messages", messages, words=["broken.jinja", "line 1"])
 
     def test_ids(self):
         path = self.tiny()
         for text in ("[1,", "[\"a\"]", "{}", "1 x", "[999999]", "[-1]"):
             ids = self.write("ids.json", text)
-            self.refused(2, "detokenize", "-m", path, "--ids-file", ids, words=["ids.json"])
-            self.refused(2, "score", "-m", path, "--ids-file", ids, words=["ids.json"])
-        self.refused(2, "score", "-m", path, "--ids-file", self.write("none.json", "[]"))
+            self.refused(1, "detokenize", "-m", path, "--ids-file", ids, words=["ids.json"])
+            self.refused(1, "score", "-m", path, "--ids-file", ids, words=["ids.json"])
+        self.refused(1, "score", "-m", path, "--ids-file", self.write("none.json", "[]"))
         one = self.write("one.json", "[1]")
         self.refused(2, "score", "-m", path, "--ids-file", one, "--top", "1001",
                      words=["--top", "1000"])
@@ -112,7 +135,7 @@ class BadUse(harness.HeadraceTest):
         path = self.tiny()
         for text in ("{", "3", "[" * 1000):
             messages = self.write("messages.json", text)
-            self.refused(2, "render", "-m", path, "--messages", messages, words=["messages.json"])
+            self.refused(1, "render", "-m", path, "--messages", messages, words=["messages.json"])
         good = self.write("good.json", '[{"role": "user", "content": "Hi"}]')
         self.refused(2, "render", "-m", path, "--messages", good, "--now", "yesterday",
                      words=["--now", "yesterday"])
@@ -122,10 +145,11 @@ class BadUse(harness.HeadraceTest):
     def test_perplexity(self):
         path = self.tiny()
         text = self.write("text.txt", "abcdefgh" * 40)
-        self.refused(2, "perplexity", "-m", path, "-f", self.write("none.txt", ""))
-        self.refused(2, "perplexity", "-m", path, "-f", self.write("short.txt", "abc"),
+        self.refused(1, "perplexity", "-m", path, "-f", self.write("none.txt", ""),
+                     words=["none.txt"])
+        self.refused(1, "perplexity", "-m", path, "-f", self.write("short.txt", "abc"),
                      "--chunk", "64", words=["3", "64"])
-        self.refused(2, "perplexity", "-m", path, "-f", text, "--chunk", "7")
+        self.refused(2, "perplexity", "-m", path, "-f", text, "--chunk", "7", words=["--chunk", "7"])
         self.refused(1, "perplexity", "-m", path, "-f", text, words=["512", "256"])
         self.refused(1, "perplexity", "-m", path, "-f", text, "--chunk", "64", "--kl-base", text,
                      words=["text.txt"])

@@ -23,7 +23,11 @@ Error to_error(const Fault& fault, int line) {
   Error error;
   error.code = fault.code;
   error.message = fault.message;
-  if (fault.own_words) return error;
+  if (fault.own_words) {
+    error.where = "chat template";
+    error.hint = "the chat template refused the conversation";
+    return error;
+  }
   if (fault.line > 0) line = fault.line;
   error.where = line > 0 ? "chat template line " + std::to_string(line) : "chat template";
   return error;

@@ -13,7 +13,7 @@ struct Fault {
   ErrorCode code = ErrorCode::invalid_argument;
   std::string message;
   int line = 0;            ///< 0: where the interpreter stands
-  bool own_words = false;  ///< the template's own message: shown as it is, without a line
+  bool own_words = false;  ///< the message of raise_exception: shown as it is, without a line
 };
 
 [[noreturn]] inline void fail(std::string message, int line = 0) {

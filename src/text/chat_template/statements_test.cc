@@ -136,7 +136,9 @@ TEST(Statements, RaiseExceptionSpeaksInItsOwnWords) {
   const auto result = render_segments("a\n{{ raise_exception('Only ' ~ 1 ~ ' system message') }}");
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(result.error().to_string(), "Only 1 system message");
+  EXPECT_EQ(result.error().message, "Only 1 system message");
+  EXPECT_EQ(result.error().where, "chat template");
+  EXPECT_EQ(result.error().hint, "the chat template refused the conversation");
 }
 
 TEST(Statements, InputAndDates) {
