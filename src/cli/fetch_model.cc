@@ -11,9 +11,8 @@ namespace headrace::cli {
 
 Result<std::string> fetch_model(const ModelStore& store, const std::string& name) {
   const CatalogEntry* entry = store.catalog_entry(name);
-  if (entry != nullptr) {
-    const auto stored = store.find(name);
-    if (stored && stored->size_bytes == entry->size_bytes) return stored->path;
+  // A file of that name is either the model, or in the way: nothing is downloaded.
+  if (entry != nullptr && !store.find(name)) {
     uint64_t bytes = 0;
     for (const auto& part : entry->parts) bytes += part.download_bytes;
     const std::string note = entry->license_note.empty() ? "" : "\n" + entry->license_note;

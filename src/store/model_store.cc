@@ -100,6 +100,7 @@ Result<std::string> ModelStore::pull(std::string_view name,
 }
 
 Result<void> ModelStore::remove(std::string_view name) const {
+  remove_stale_pulls(root_);
   const auto model = find(name);
   if (!model) {
     std::vector<std::string> known;

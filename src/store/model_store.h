@@ -65,9 +65,10 @@ class ModelStore {
 
   /// Fetches a catalogue model; returns its path. Safe against a second process doing the same
   /// (lock) and against being killed (the file appears under its name only when whole and checked;
-  /// what a killed pull left is removed by the next one). `keep_going` is asked about ten times a
-  /// second. Errors: not_found (unknown name: names the nearest; python3 or pip missing), io_error
-  /// (no network, with the way out), resource_exhausted (disk), corrupt_data (checksum), cancelled.
+  /// what a killed pull left is removed by the next one, and by `remove`). `keep_going` is asked
+  /// about ten times a second. Errors: not_found (unknown name: names the nearest; python3 or pip
+  /// missing), mismatch (another file has the name; it is left alone), io_error (no network, with
+  /// the way out), resource_exhausted (disk), corrupt_data (checksum), cancelled.
   Result<std::string> pull(std::string_view name,
                            const std::function<void(const PullProgress&)>& progress,
                            const std::function<bool()>& keep_going = {}) const;

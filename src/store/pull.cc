@@ -53,17 +53,8 @@ class WorkFolder {
   fs::path path_;
 };
 
-/// Removes what killed pulls of other models left: a folder whose lock is free has no owner.
-void remove_stale_folders(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> stale;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.is_directory(error)) stale.push_back(entry.path());
-  }
-  for (const auto& path : stale) {
-    const auto lock = FileLock::acquire(path.string() + ".lock", [] { return false; });
-    if (lock) fs::remove_all(path, error);
-  }
+fs::path pulls_folder(const fs::path& root) {
+  return root / ".pull";
 }
 
 class Pull {
@@ -77,8 +68,10 @@ class Pull {
 
   Result<std::string> run() {
     const fs::path target = root_ / entry_.file_name;
+    remove_stale_pulls(root_.string());
     if (is_whole(target, entry_)) return target.string();
-    const fs::path pulls = root_ / ".pull";
+    HEADRACE_TRY(check_name_is_free(target));
+    const fs::path pulls = pulls_folder(root_);
     std::error_code error;
     fs::create_directories(pulls, error);
     if (error) {
@@ -88,7 +81,6 @@ class Pull {
     HEADRACE_ASSIGN(const FileLock lock, wait_for_lock(pulls));
     if (is_whole(target, entry_)) return target.string();  // the other process pulled it
     HEADRACE_ASSIGN(const WorkFolder work, WorkFolder::make(pulls / entry_.name));
-    remove_stale_folders_of_others(pulls);
     HEADRACE_TRY(check_room());
     HEADRACE_TRY(fetch(work.path(), target));
     return target.string();
@@ -108,9 +100,12 @@ class Pull {
     });
   }
 
-  void remove_stale_folders_of_others(const fs::path& pulls) const {
-    // Ours has a lock that this process holds, so it is not taken for stale.
-    remove_stale_folders(pulls);
+  /// A pull puts whole files in place only, so what has the name and another size is the user's.
+  Result<void> check_name_is_free(const fs::path& target) const {
+    std::error_code error;
+    if (!fs::exists(target, error)) return {};
+    return Error{ErrorCode::mismatch, "another file has the name of this model", target.string(),
+                 "move it away, or remove it with: headrace rm " + entry_.name};
   }
 
   Result<void> check_room() const {
@@ -187,6 +182,19 @@ class Pull {
 };
 
 }  // namespace
+
+void remove_stale_pulls(const std::string& root) {
+  std::error_code error;
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(pulls_folder(root), error)) {
+    if (entry.is_directory(error)) folders.push_back(entry.path());
+  }
+  for (const auto& path : folders) {
+    // A folder whose lock is free has no living owner.
+    const auto lock = FileLock::acquire(path.string() + ".lock", [] { return false; });
+    if (lock) fs::remove_all(path, error);
+  }
+}
 
 Result<std::string> pull_into(const std::string& root, const CatalogEntry& entry,
                               const std::function<void(const PullProgress&)>& progress,

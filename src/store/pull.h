@@ -14,4 +14,7 @@ Result<std::string> pull_into(const std::string& root, const CatalogEntry& entry
                               const std::function<void(const PullProgress&)>& progress,
                               const std::function<bool()>& keep_going);
 
+/// Removes what killed pulls into `root` left; a pull that is under way keeps its folder.
+void remove_stale_pulls(const std::string& root);
+
 }  // namespace headrace

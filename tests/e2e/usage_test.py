@@ -192,6 +192,53 @@ class Store(unittest.TestCase):
         self.assertNotIn("\r", messages)
         self.assertEqual(self.left_behind(), [])
 
+    def test_a_killed_pull_takes_pip_along_and_rm_clears_its_folder(self):
+        environment = self.slow_python()
+        note = pathlib.Path(self.folder.name, "pid")
+        script = pathlib.Path(self.folder.name, "bin", "python3")
+        script.write_text(script.read_text().replace("#!/bin/sh\n",
+                                                     f"#!/bin/sh\necho $$ > {note}\n"))
+        with subprocess.Popen([PROGRAM, "pull"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL,
+                              env=dict(os.environ, **environment)) as process:
+            while not any(path.stat().st_size for path in self.models.rglob("part")):
+                time.sleep(0.05)
+            process.kill()
+        child = pathlib.Path("/proc", note.read_text().strip(), "stat")
+        deadline = time.monotonic() + 30
+        while child.exists() and child.read_text().split()[2] not in "ZX":
+            self.assertLess(time.monotonic(), deadline, "pip lives on")
+            time.sleep(0.05)
+        self.assertNotEqual(self.left_behind(), [])
+        self.add("mine")
+        self.assertEqual(self.call("rm", "mine", "--yes").returncode, 0)
+        self.assertEqual(self.left_behind(), [])
+
+    def test_pull_leaves_a_file_of_the_user_alone(self):
+        path = self.add("smollm2-135m")
+        result = run("pull", environment=self.slow_python())
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn(str(path), result.stderr)
+        self.assertIn("headrace rm smollm2-135m", result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 2, result.stderr)
+        self.assertEqual(path.read_text(), "not really a model")
+        self.assertEqual(self.left_behind(), [path])
+
+    def test_pull_onto_a_full_disk_leaves_nothing(self):
+        environment = self.slow_python()
+        pathlib.Path(self.folder.name, "bin", "python3").write_text(
+            "#!/bin/sh\necho part > \"$TMPDIR/part\"\n"
+            "echo 'ERROR: [Errno 28] No space left on device' >&2\nexit 1\n")
+        result = run("pull", environment=environment)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("the disk became full", result.stderr)
+        self.assertIn("HEADRACE_HOME", result.stderr)
+        self.assertEqual(self.left_behind(), [])
+
+    def test_help_names_the_directories_that_tokenize_takes(self):
+        for command in ("tokenize", "detokenize"):
+            self.assertIn("Hugging Face directory", run(command, "--help").stdout)
+
     def test_pull_without_a_network_leaves_nothing(self):
         self.environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
         result = self.call("pull", "smollm2-135m")
