@@ -183,7 +183,7 @@ TEST(GgufFile, ArraysAreChecked) {
   append(strings, uint64_t{77});
   EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 9, array(8, 2, strings)).build()),
             "key 'k' at byte 24: element 1: byte 58: the string is 77 bytes long, but only 0 are "
-            "left");
+            "left (the file may be cut short: fetch it again)");
 }
 
 TEST(GgufFile, NestedArraysAreCheckedAndBounded) {
