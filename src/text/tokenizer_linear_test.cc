@@ -63,7 +63,7 @@ void expect_linear(const Tokenizer& tokenizer) {
     const std::string large = repeated(unit, 10'000'000);
     // Again if it is too much: other programs share the caches.
     double ratio = 1e9;
-    for (int round = 0; round < 5 && ratio > 16; ++round) {
+    for (int round = 0; round < 12 && ratio > 16; ++round) {
       const double before = seconds(tokenizer, small);
       const double many = seconds(tokenizer, large);
       const double few = (before + seconds(tokenizer, small)) / 2;
