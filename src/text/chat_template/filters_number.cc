@@ -16,7 +16,7 @@ namespace {
 /// `text` without white space at its ends and without '_' between digits; nothing if a '_' stands
 /// elsewhere.
 std::optional<std::string> number_body(const Text& text) {
-  const Span span = stripped(text, nullptr, Side::both);
+  const Span span = stripped(text, Side::both);
   const auto view = text.view().substr(span.begin, span.end - span.begin);
   std::string out;
   for (size_t i = 0; i < view.size(); ++i) {

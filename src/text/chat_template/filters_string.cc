@@ -47,7 +47,7 @@ Value filter_trim(Interpreter& in, const Value& v, Args& args) {
   const Text text = in.to_text(v, true);
   const bool has_chars = bound.has(0) && !bound[0].is(Kind::none);
   const Span span =
-      stripped(text, has_chars ? &need_string(bound[0], "trim") : nullptr, Side::both);
+      stripped(in.budget(), text, has_chars ? &need_string(bound[0], "trim") : nullptr, Side::both);
   return in.make_string(text.slice(span.begin, span.end));
 }
 

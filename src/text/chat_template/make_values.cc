@@ -21,6 +21,7 @@ Interpreter::~Interpreter() {
 }
 
 Value Interpreter::make_string(Text text) {
+  budget_.step_bytes(text.size());  // its code points are counted
   return Value(Kind::string, std::make_shared<String>(std::move(text), &budget_));
 }
 
