@@ -220,7 +220,7 @@ Value method_format_map(Interpreter& in, const Value& self, Args& args) {
   if (!bound[0].is(Kind::dict)) fail("format_map: expected a mapping");
   Args named;
   for (const auto& [key, value] : bound[0].as<Dict>().entries.all()) {
-    if (key.is_string()) named.named.emplace_back(key.view(), value);
+    if (key.is_string()) named.named.emplace_back(key.text(), value);
   }
   return format_braces(in, self.text(), named);
 }
