@@ -51,8 +51,9 @@ bool Interpreter::own_attribute(const Value& object, std::string_view name, Valu
     case Kind::range: {
       const auto& range = object.as<Range>();
       if (name != "start" && name != "stop" && name != "step") break;
-      out = Value::integer(name == "start" ? range.start
-                                           : (name == "stop" ? range.stop : range.step));
+      out =
+          Value::integer(name == "start" ? range.start : (name == "stop" ? range.stop : range.step))
+              .with_taint(object.tainted());
       return true;
     }
     default:
@@ -99,7 +100,7 @@ Value Interpreter::item(const Value& object, const Value& key) {
       if (object.is_sequence()) return object.as<Sequence>().items[static_cast<size_t>(index)];
       if (object.is(Kind::range)) {
         const auto& range = object.as<Range>();
-        return Value::integer(range.at(index));
+        return Value::integer(range.at(index)).with_taint(object.tainted());
       }
       const auto& string = object.as<String>();
       const auto at = static_cast<size_t>(index);
@@ -212,7 +213,7 @@ Value Interpreter::slice(const Value& object, const Value* start, const Value* s
     const auto first = bound(range.start), end = bound(range.stop);
     const auto by = checked_mul(r.step, range.step);
     if (!first || !end || !by) fail_limit("slice of a range: the numbers do not fit 64 bits");
-    return make_range(*first, *end, *by);
+    return make_range(*first, *end, *by).with_taint(object.tainted());
   }
   fail("'" + std::string(type_name(object)) + "' object is not subscriptable by a slice");
 }
@@ -260,7 +261,7 @@ std::vector<Value> Interpreter::iterate(const Value& value) {
     case Kind::range: {
       const auto& range = value.as<Range>();
       for (int64_t i = 0; i < range.length; ++i) {
-        out.push_back(Value::integer(range.at(i)));
+        out.push_back(Value::integer(range.at(i)).with_taint(value.tainted()));
       }
       break;
     }

@@ -16,13 +16,13 @@ Bound::Bound(std::string_view function, const Args& args,
   }
   for (size_t i = 0; i < args.positional.size(); ++i) slots_[i] = &args.positional[i];
   for (const auto& [name, value] : args.named) {
-    const auto* found = std::find(names.begin(), names.end(), name);
+    const auto* found = std::find(names.begin(), names.end(), name.view());
     if (found == names.end()) {
-      fail(std::string(function) + "() has no argument named '" + name + "'");
+      fail(std::string(function) + "() has no argument named '" + name.bytes() + "'");
     }
     auto& slot = slots_[static_cast<size_t>(found - names.begin())];
     if (slot != nullptr) {
-      fail(std::string(function) + "() got multiple values for argument '" + name + "'");
+      fail(std::string(function) + "() got multiple values for argument '" + name.bytes() + "'");
     }
     slot = &value;
   }

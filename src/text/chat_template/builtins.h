@@ -17,7 +17,8 @@ class Interpreter;
 /// The arguments of a call.
 struct Args {
   std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  /// A name from a ** mapping is as trusted as the key it was.
+  std::vector<std::pair<Text, Value>> named;
 };
 
 /// Arguments matched to the parameters of a builtin, as Python would.

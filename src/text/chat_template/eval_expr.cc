@@ -160,7 +160,9 @@ Value Interpreter::eval_slice(const SliceExpr& expr) {
 Args Interpreter::eval_arguments(const Arguments& arguments) {
   Args args;
   for (const auto& expr : arguments.positional) args.positional.push_back(eval(*expr));
-  for (const auto& [name, expr] : arguments.named) args.named.emplace_back(name, eval(*expr));
+  for (const auto& [name, expr] : arguments.named) {
+    args.named.emplace_back(Text(name, true), eval(*expr));
+  }
   if (arguments.star != nullptr) {
     for (auto& value : iterate(eval(*arguments.star))) args.positional.push_back(std::move(value));
   }
@@ -171,9 +173,11 @@ Args Interpreter::eval_arguments(const Arguments& arguments) {
       if (!key.is_string()) fail("keywords must be strings");
       budget_.step(1 + static_cast<int64_t>(args.named.size() / 16));
       for (const auto& named : args.named) {
-        if (named.first == key.view()) fail("repeated argument '" + named.first + "'");
+        if (named.first.view() == key.view()) {
+          fail("repeated argument '" + named.first.bytes() + "'");
+        }
       }
-      args.named.emplace_back(key.view(), value);
+      args.named.emplace_back(key.text(), value);
     }
   }
   return args;
@@ -182,7 +186,7 @@ Args Interpreter::eval_arguments(const Arguments& arguments) {
 Value Interpreter::eval_call(const CallExpr& expr, const Value* caller) {
   const Value callee = eval(*expr.callee);
   Args args = eval_arguments(expr.arguments);
-  if (caller != nullptr) args.named.emplace_back("caller", *caller);
+  if (caller != nullptr) args.named.emplace_back(Text("caller", true), *caller);
   line_ = expr.line;
   return call(callee, args);
 }

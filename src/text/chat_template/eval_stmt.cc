@@ -246,7 +246,7 @@ Value Interpreter::call_macro(const MacroStmt& macro, const std::shared_ptr<Scop
       continue;
     }
     const auto given = std::find_if(args.named.begin(), args.named.end(), [&](const auto& named) {
-      return named.first == parameter.name;
+      return named.first.view() == parameter.name;
     });
     if (given == args.named.end()) {
       missing.push_back(&parameter);
@@ -259,7 +259,7 @@ Value Interpreter::call_macro(const MacroStmt& macro, const std::shared_ptr<Scop
   if (macro.uses_caller && !has_caller) {
     Value caller = make_undefined("No caller defined");
     for (auto it = args.named.begin(); it != args.named.end(); ++it) {
-      if (it->first != "caller") continue;
+      if (it->first.view() != "caller") continue;
       caller = std::move(it->second);
       args.named.erase(it);
       break;
@@ -268,10 +268,10 @@ Value Interpreter::call_macro(const MacroStmt& macro, const std::shared_ptr<Scop
   }
   if (macro.uses_kwargs) {
     Entries rest;
-    for (auto& [key, value] : args.named) rest.set(make_string(key, true), std::move(value));
+    for (auto& [key, value] : args.named) rest.set(make_string(key), std::move(value));
     set_variable("kwargs", make_dict(std::move(rest)));
   } else if (!args.named.empty()) {
-    fail(name + " takes no keyword argument '" + args.named.front().first + "'");
+    fail(name + " takes no keyword argument '" + args.named.front().first.bytes() + "'");
   }
   if (macro.uses_varargs) {
     const size_t num_used = std::min(num_parameters, args.positional.size());
@@ -322,7 +322,7 @@ void Interpreter::assign(const Target& target, Value value) {
     case Target::What::attribute: {
       const Value* space = find_variable(target.name);
       if (space == nullptr) fail("'" + target.name + "' is undefined");
-      set_attribute(*space, target.attribute, std::move(value));
+      set_attribute(*space, Text(target.attribute, true), std::move(value));
       return;
     }
     case Target::What::tuple:

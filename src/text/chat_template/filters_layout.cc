@@ -77,6 +77,7 @@ Value filter_truncate(Interpreter& in, const Value& v, Args& args) {
   const Text& text = need_string(v, "truncate");
   size_t cut = byte_offset(text.view(), static_cast<size_t>(length - end_size));
   if (!bound.truth(1, false)) {
+    in.budget().step_bytes(cut);
     const size_t space = text.view().substr(0, cut).rfind(' ');
     if (space != std::string_view::npos) cut = space;
   }

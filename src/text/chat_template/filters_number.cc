@@ -16,7 +16,7 @@ namespace {
 /// `text` without white space at its ends and without '_' between digits; nothing if a '_' stands
 /// elsewhere.
 std::optional<std::string> number_body(const Text& text) {
-  const Span span = stripped(text, nullptr, Side::both);
+  const Span span = stripped(text, Side::both);
   const auto view = text.view().substr(span.begin, span.end - span.begin);
   std::string out;
   for (size_t i = 0; i < view.size(); ++i) {
@@ -77,17 +77,9 @@ std::optional<double> parse_float(const Text& text) {
       digits.find('(') != std::string_view::npos) {
     return {};
   }
-  double value = 0;
-  const auto done = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (done.ec == std::errc::invalid_argument || done.ptr != digits.data() + digits.size())
-    return {};
-  if (done.ec == std::errc::result_out_of_range) {
-    const size_t e = digits.find_first_of("eE");
-    const bool tiny = e != digits.npos ? digits.substr(e + 1).starts_with('-')
-                                       : digits.starts_with('0') || digits.starts_with('.');
-    value = tiny ? 0.0 : std::numeric_limits<double>::infinity();
-  }
-  return negative ? -value : value;
+  const auto value = read_real(digits);
+  if (!value) return {};
+  return negative ? -*value : *value;
 }
 
 int64_t truncated(double value) {

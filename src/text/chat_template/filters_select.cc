@@ -56,8 +56,8 @@ Value filter_map(Interpreter& in, const Value& v, Args& args) {
   std::vector<Value> out;
   if (!truthy(v)) return in.make_iterator({});
   const bool by_attribute = args.positional.empty() && !args.named.empty() &&
-                            (args.named[0].first == "attribute" ||
-                             (args.named.size() > 1 && args.named[1].first == "attribute"));
+                            (args.named[0].first.view() == "attribute" ||
+                             (args.named.size() > 1 && args.named[1].first.view() == "attribute"));
   if (by_attribute) {
     const Bound bound("map", args, {"attribute", "default"}, 1);
     const ItemPath path(in, bound[0]);

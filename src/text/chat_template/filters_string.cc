@@ -47,7 +47,7 @@ Value filter_trim(Interpreter& in, const Value& v, Args& args) {
   const Text text = in.to_text(v, true);
   const bool has_chars = bound.has(0) && !bound[0].is(Kind::none);
   const Span span =
-      stripped(text, has_chars ? &need_string(bound[0], "trim") : nullptr, Side::both);
+      stripped(in.budget(), text, has_chars ? &need_string(bound[0], "trim") : nullptr, Side::both);
   return in.make_string(text.slice(span.begin, span.end));
 }
 
@@ -91,7 +91,7 @@ Value filter_format(Interpreter& in, const Value& v, Args& args) {
   const Text format = in.to_text(v, true);
   if (args.named.empty()) return format_percent(in, format, in.make_tuple(args.positional));
   Entries entries;
-  for (const auto& [name, value] : args.named) entries.set(in.make_string(name, true), value);
+  for (const auto& [name, value] : args.named) entries.set(in.make_string(name), value);
   return format_percent(in, format, in.make_dict(std::move(entries)));
 }
 
@@ -108,6 +108,7 @@ Value filter_tojson(Interpreter& in, const Value& v, Args& args) {
     options.item_separator = ",";
     if (bound[1].is_string()) {
       indent = bound[1].view();
+      options.trusted = bound[1].text().all_trusted();
     } else {
       constexpr int64_t kMaxIndent = 1000;
       const int64_t width = std::max<int64_t>(0, need_int(bound[1], "tojson's indent"));
@@ -119,8 +120,11 @@ Value filter_tojson(Interpreter& in, const Value& v, Args& args) {
   if (!bound[2].is(Kind::none)) {
     const auto* pair = bound[2].is_sequence() ? &bound[2].as<Sequence>().items : nullptr;
     if (pair == nullptr || pair->size() != 2) fail("tojson: separators must be a pair of strings");
-    options.item_separator = need_string((*pair)[0], "tojson's separators").view();
-    options.key_separator = need_string((*pair)[1], "tojson's separators").view();
+    const Text& between = need_string((*pair)[0], "tojson's separators");
+    const Text& after_key = need_string((*pair)[1], "tojson's separators");
+    options.item_separator = between.view();
+    options.key_separator = after_key.view();
+    options.trusted = options.trusted && between.all_trusted() && after_key.all_trusted();
   }
   return in.make_string(to_json(in, v, options));
 }

@@ -136,8 +136,10 @@ class BraceFormat {
       }
       value = args_.positional[index];
     } else {
-      const auto found = std::find_if(args_.named.begin(), args_.named.end(),
-                                      [&](const auto& named) { return named.first == first; });
+      in_.budget().step(1 + static_cast<int64_t>(args_.named.size() / 16));
+      const auto found =
+          std::find_if(args_.named.begin(), args_.named.end(),
+                       [&](const auto& named) { return named.first.view() == first; });
       if (found == args_.named.end()) {
         fail("a format names the missing argument '" + std::string(first) + "'");
       }

@@ -9,8 +9,11 @@ namespace {
 Value global_range(Interpreter& in, const Value&, Args& args) {
   if (!args.named.empty()) fail("range() takes no keyword arguments");
   const Bound bound("range", args, {"start", "stop", "step"}, 1);
-  if (!bound.has(1)) return in.make_range(0, bound.integer(0, 0), 1);
-  return in.make_range(bound.integer(0, 0), bound.integer(1, 0), bound.integer(2, 1));
+  Value range = bound.has(1)
+                    ? in.make_range(bound.integer(0, 0), bound.integer(1, 0), bound.integer(2, 1))
+                    : in.make_range(0, bound.integer(0, 0), 1);
+  return std::move(range).with_taint(bound[0].tainted() || bound[1].tainted() ||
+                                     bound[2].tainted());
 }
 
 /// What dict() and namespace() take: a mapping or pairs, and keywords.
@@ -33,7 +36,7 @@ Entries collect_entries(Interpreter& in, Args& args, std::string_view what) {
       }
     }
   }
-  for (auto& [name, value] : args.named) set(in.make_string(name, true), std::move(value));
+  for (auto& [name, value] : args.named) set(in.make_string(name), std::move(value));
   return entries;
 }
 
@@ -47,7 +50,7 @@ Value global_namespace(Interpreter& in, const Value&, Args& args) {
   const Value space = in.make_space();
   for (const auto& [key, value] : entries.all()) {
     // Other keys could not be read back: attributes are named by strings.
-    if (key.is_string()) in.set_attribute(space, key.view(), value);
+    if (key.is_string()) in.set_attribute(space, key.text(), value);
   }
   return space;
 }

@@ -83,7 +83,7 @@ class Interpreter {
   Text to_text(const Value& value, bool keep_markup = false);
   /// repr(value).
   Text to_repr(const Value& value);
-  Value set_attribute(const Value& space, std::string_view name, Value value);
+  Value set_attribute(const Value& space, Text name, Value value);
 
   /// Named filters and tests, called by map, select and the like.
   Value apply_filter(const std::string& name, const Value& value, Args& args);

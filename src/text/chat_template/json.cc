@@ -65,7 +65,7 @@ Value convert(Budget& budget, const Json& json, int32_t depth) {
 class Dumper {
  public:
   Dumper(Interpreter& in, const DumpOptions& options)
-      : in_(in), budget_(in.budget()), options_(options) {}
+      : in_(in), budget_(in.budget()), options_(options), trusted_(options.trusted) {}
 
   void dump(const Value& value, int level);
   Text take() { return Text(std::move(out_), trusted_); }
@@ -95,7 +95,7 @@ class Dumper {
   Budget& budget_;
   const DumpOptions& options_;
   std::string out_;
-  bool trusted_ = true;
+  bool trusted_;
 };
 
 void Dumper::string(const Text& text) {

@@ -21,9 +21,11 @@ struct DumpOptions {
   std::string_view item_separator;  ///< between items
   std::string_view key_separator;   ///< between key and value
   bool sort_keys = false;
+  bool trusted = true;  ///< whether the template wrote the strings above
 };
 
-/// Trusted only if every part of `value` is. Faults: types that JSON does not know.
+/// Trusted only if every part of `value` and the options' strings are. Faults: types that JSON does
+/// not know.
 Text to_json(Interpreter& in, const Value& value, const DumpOptions& options);
 
 }  // namespace headrace::jinja

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "text/chat_template/fault.h"
+#include "text/chat_template/number_format.h"
 #include "text/chat_template/string_literal.h"
 #include "text/chat_template/unicode.h"
 
@@ -280,8 +281,7 @@ class Lexer {
   void lex_number() {
     if (const size_t end = real_end()) {
       auto& token = add(TokenType::real, without_underscores(end));
-      const auto& text = token.text;
-      std::from_chars(text.data(), text.data() + text.size(), token.real);
+      token.real = read_real(token.text).value_or(0);
       pos_ = end;
       return;
     }

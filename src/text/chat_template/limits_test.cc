@@ -157,6 +157,43 @@ TEST(Limits, ValuesThatHoldThemselves) {
             "ok");
 }
 
+TEST(Limits, SearchingTextIsLinear) {
+  const std::string big = "{% set m = 'a' * 2000000 %}{% set h = m[:1000000] %}";
+  const TemplateLimits limits{.max_steps = 4'000'000};  // making the strings takes most
+  const auto start = std::chrono::steady_clock::now();
+  for (const auto& [expression, output] :
+       std::initializer_list<std::pair<const char*, const char*>>{
+           {"m.count(h ~ 'b')", "0"},
+           {"m.count(h)", "2"},
+           {"m.find('b' ~ h)", "-1"},
+           {"m.rfind('b' ~ h)", "-1"},
+           {"m.rfind(h ~ 'b')", "-1"},
+           {"(h ~ 'b') in m", "False"},
+           {"m.replace(h ~ 'b', '') | length", "2000000"},
+           {"m | replace('b' ~ h, '') | length", "2000000"},
+           {"m.split(h ~ 'b') | length", "1"},
+           {"m.rsplit('b' ~ h) | length", "1"},
+           {"m.partition(h ~ 'b')[0] | length", "2000000"},
+           {"m.rpartition('b' ~ h)[2] | length", "2000000"},
+           {"m.strip('b' * 1000000 ~ 'a') | length", "0"},
+           {"m | trim('b' * 1000000 ~ 'a') | length", "0"}}) {
+    const auto result = render_segments(big + "{{ " + expression + " }}", Json(), Json(), limits);
+    ASSERT_TRUE(result.ok()) << expression << ": " << result.error().to_string();
+    EXPECT_EQ(joined(*result), output) << expression;
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(took.count(), 30.0);
+}
+
+TEST(Limits, MethodsThatLookAtAllOfAStringCostSteps) {
+  const TemplateLimits limits{.max_steps = 3'000'000};  // making the string takes 2 000 000
+  const std::string loop = "{% set m = 'a' * 2000000 %}{% for i in range(1000) %}{% set x = ";
+  for (const char* expression : {"m.partition('b')", "m.isascii()", "m.removeprefix('a')",
+                                 "'a'.strip(m)", "'b' in m", "(' ' ~ m) | truncate(1000000)"}) {
+    expect_exhausted(loop + expression + " %}{% endfor %}", Json(), limits);
+  }
+}
+
 TEST(Limits, LongConversationsAreCheap) {
   Json messages = Json::array();
   for (int i = 0; i < 2000; ++i) {

@@ -21,6 +21,7 @@ Interpreter::~Interpreter() {
 }
 
 Value Interpreter::make_string(Text text) {
+  budget_.step_bytes(text.size());  // its code points are counted
   return Value(Kind::string, std::make_shared<String>(std::move(text), &budget_));
 }
 
@@ -101,11 +102,11 @@ Value Interpreter::make_undefined(std::string message, bool unsafe) {
   return Value(Kind::undefined, std::make_shared<Undefined>(std::move(message), unsafe));
 }
 
-Value Interpreter::set_attribute(const Value& space, std::string_view name, Value value) {
+Value Interpreter::set_attribute(const Value& space, Text name, Value value) {
   if (!space.is(Kind::space)) fail("cannot assign attribute on non-namespace object");
   auto& attributes = space.as<Space>().attributes;
-  if (attributes.find(name) == nullptr) budget_.take(2 * sizeof(Value) + name.size() + 64);
-  attributes.set(make_string(std::string(name), true), value);
+  if (attributes.find(name.view()) == nullptr) budget_.take(2 * sizeof(Value) + name.size() + 64);
+  attributes.set(make_string(std::move(name)), value);
   return value;
 }
 

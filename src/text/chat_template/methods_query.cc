@@ -4,6 +4,7 @@
 
 #include "text/chat_template/interpreter.h"
 #include "text/chat_template/text_ops.h"
+#include "text/chat_template/text_search.h"
 
 namespace headrace::jinja {
 
@@ -40,9 +41,10 @@ Value method_find(Interpreter& in, const Value& self, Args& args) {
   const Bound bound("find", args, {"sub", "start", "end"}, 1);
   const auto part = need_string(bound[0], "find").view();
   const Window in_part = window(in, self, bound);
+  TextSearch search(in.budget(), part);
   const size_t at = !in_part.valid ? std::string_view::npos
-                    : from_right   ? in_part.text.rfind(part)
-                                   : in_part.text.find(part);
+                    : from_right   ? search.rfind(in_part.text)
+                                   : search.find(in_part.text);
   if (at == std::string_view::npos) {
     if (must) fail("substring not found");
     return Value::integer(-1);
@@ -59,8 +61,9 @@ Value method_count(Interpreter& in, const Value& self, Args& args) {
   if (part.empty()) {
     return Value::integer(static_cast<int64_t>(count_code_points(in_part.text)) + 1);
   }
+  TextSearch search(in.budget(), part);
   int64_t count = 0;
-  for (size_t at = 0; (at = in_part.text.find(part, at)) != std::string_view::npos;) {
+  for (size_t at = 0; (at = search.find(in_part.text, at)) != std::string_view::npos;) {
     ++count;
     at += part.size();
   }
@@ -95,8 +98,9 @@ Value method_all(Interpreter& in, const Value& self, Args& args) {
   return Value::boolean(!view.empty());
 }
 
-Value method_isascii(Interpreter&, const Value& self, Args& args) {
+Value method_isascii(Interpreter& in, const Value& self, Args& args) {
   const Bound bound("isascii", args, {});
+  in.budget().step_bytes(self.view().size());
   return Value::boolean(std::all_of(self.view().begin(), self.view().end(),
                                     [](char c) { return static_cast<signed char>(c) >= 0; }));
 }

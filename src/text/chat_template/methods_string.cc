@@ -5,6 +5,7 @@
 #include "text/chat_template/interpreter.h"
 #include "text/chat_template/markup.h"
 #include "text/chat_template/text_ops.h"
+#include "text/chat_template/text_search.h"
 
 namespace headrace::jinja {
 
@@ -17,7 +18,7 @@ const Text* optional_chars(const Bound& bound, size_t i, std::string_view what) 
 Value strip(Interpreter& in, const Value& self, Args& args, Side side) {
   const Bound bound("strip", args, {"chars"});
   in.budget().step_bytes(self.text().size());
-  const Span span = stripped(self.text(), optional_chars(bound, 0, "strip"), side);
+  const Span span = stripped(in.budget(), self.text(), optional_chars(bound, 0, "strip"), side);
   return in.make_string(self.text().slice(span.begin, span.end));
 }
 
@@ -84,8 +85,8 @@ Value method_partition(Interpreter& in, const Value& self, Args& args) {
   const Text& separator = need_string(bound[0], "partition");
   if (separator.empty()) fail("empty separator");
   const Text& text = self.text();
-  const size_t at =
-      from_right ? text.view().rfind(separator.view()) : text.view().find(separator.view());
+  TextSearch search(in.budget(), separator.view());
+  const size_t at = from_right ? search.rfind(text.view()) : search.find(text.view());
   if (at == std::string_view::npos) {
     const Value empty = in.make_string(text.slice(0, 0));
     return from_right ? in.make_tuple({empty, empty, self}) : in.make_tuple({self, empty, empty});
@@ -219,7 +220,7 @@ Value method_format_map(Interpreter& in, const Value& self, Args& args) {
   if (!bound[0].is(Kind::dict)) fail("format_map: expected a mapping");
   Args named;
   for (const auto& [key, value] : bound[0].as<Dict>().entries.all()) {
-    if (key.is_string()) named.named.emplace_back(key.view(), value);
+    if (key.is_string()) named.named.emplace_back(key.text(), value);
   }
   return format_braces(in, self.text(), named);
 }

@@ -37,7 +37,33 @@ std::string digits_of(double value, std::chars_format format, int precision) {
   return buffer;
 }
 
+/// Whether the number that `text` writes is 1 or more, by where its first digit other than 0
+/// stands.
+bool at_least_one(std::string_view text) {
+  const size_t end = std::min(text.find_first_of("eE"), text.size());
+  const auto digits = text.substr(0, end);
+  const auto point = static_cast<int64_t>(std::min(digits.find('.'), digits.size()));
+  const auto first = static_cast<int64_t>(digits.find_first_of("123456789"));
+  int64_t exponent = 0;
+  if (end < text.size()) {
+    auto power = text.substr(end + 1);
+    if (power.starts_with('+')) power.remove_prefix(1);
+    const auto done = std::from_chars(power.data(), power.data() + power.size(), exponent);
+    if (done.ec == std::errc::result_out_of_range) return !power.starts_with('-');
+  }
+  // The first digit counts 10^(point - first - 1) before the point, 10^(point - first) after it.
+  return exponent >= (first < point ? first - point + 1 : first - point);
+}
+
 }  // namespace
+
+std::optional<double> read_real(std::string_view text) {
+  double value = 0;
+  const auto done = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (done.ec == std::errc::invalid_argument || done.ptr != text.data() + text.size()) return {};
+  if (done.ec == std::errc::result_out_of_range) return at_least_one(text) ? HUGE_VAL : 0.0;
+  return value;
+}
 
 NumberText format_integer(int64_t value, const FormatSpec& spec) {
   const char low = static_cast<char>(spec.type | 32);

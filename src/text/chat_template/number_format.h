@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,10 @@ struct FormatSpec {
 struct NumberText {
   std::string sign, digits;
 };
+
+/// Decimal digits without a sign, with or without a fraction and an exponent, or "inf" or "nan", as
+/// the nearest double: infinity where they say more than one holds. Nothing for any other text.
+std::optional<double> read_real(std::string_view text);
 
 /// type d, b, o, x or X.
 NumberText format_integer(int64_t value, const FormatSpec& spec);

@@ -5,6 +5,7 @@
 #include "text/chat_template/format.h"
 #include "text/chat_template/interpreter.h"
 #include "text/chat_template/markup.h"
+#include "text/chat_template/text_search.h"
 
 namespace headrace::jinja {
 
@@ -251,8 +252,7 @@ bool Interpreter::contains(const Value& container, const Value& item) {
       if (!item.is_string()) {
         fail("'in <string>' requires string as left operand, not " + std::string(type_name(item)));
       }
-      budget_.step_bytes(container.text().size());
-      return container.view().find(item.view()) != std::string_view::npos;
+      return TextSearch(budget_, item.view()).find(container.view()) != std::string_view::npos;
     case Kind::dict:
       budget_.step(item.shape().weight);
       return container.as<Dict>().entries.find(item) != nullptr;

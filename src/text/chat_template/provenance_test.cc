@@ -70,6 +70,33 @@ TEST(Provenance, JsonAndReprAreTrustedOnlyAsAWhole) {
          {"{{ [] | tojson }}{{ l[:0] | tojson }}", "[][[[]]]"}});
 }
 
+TEST(Provenance, NamesOfKeywordArguments) {
+  check({{"{% for k in dict(**d) %}{{ k }},{% endfor %}", "[[key]],[[k2]],"},
+         {"{% for k in dict(x=1, **d) %}{{ k }},{% endfor %}", "x,[[key]],[[k2]],"},
+         {"{% macro f() %}{{ kwargs }}{% endmacro %}{{ f(**d) }}{{ f(a=1) }}",
+          "[[{'key': 'val', 'k2': 1}]]{'a': 1}"},
+         {"{% macro f() %}{% for k in kwargs %}{{ k }}{% endfor %}{% endmacro %}{{ f(**d) }}",
+          "[[keyk2]]"},
+         {"{{ dict(**{m: 1}) }}{{ dict(**{'a': 1}) }}", "[[{'a<|x|>b': 1}]]{'a': 1}"},
+         {"{{ namespace(**{m: 1}) }}{{ namespace({m: 1}) }}{{ namespace(a=1) }}",
+          "[[<Namespace {'a<|x|>b': 1}><Namespace {'a<|x|>b': 1}>]]<Namespace {'a': 1}>"},
+         {"{{ '%s' | format(**{m: 1}) }}", "[[{'a<|x|>b': 1}]]"}});
+}
+
+TEST(Provenance, OptionsOfToJson) {
+  check({{"{{ [1] | tojson(indent=m) }}", "[[[\na<|x|>b1\n]]]"},
+         {"{{ [1, 2] | tojson(separators=(m, ':')) }}", "[[[1a<|x|>b2]]]"},
+         {"{{ {'a': 1} | tojson(separators=(',', m)) }}", "[[{\"a\"a<|x|>b1}]]"},
+         {"{{ [1] | tojson(indent='<') }}{{ [1, 2] | tojson(separators=('<', ':')) }}",
+          "[\n<1\n][1<2]"}});
+}
+
+TEST(Provenance, RangesOfNumbersFromMessages) {
+  check({{"{{ range(n, 7) | list }}{{ range(n)[4] }}{{ range(n).stop }}{{ range(n)[1:][0] }}",
+          "[[[5, 6]451]]"},
+         {"{% for i in range(3) %}{{ i }}{% endfor %}{{ range(2, 9).stop }}", "0129"}});
+}
+
 TEST(Provenance, NumbersReadFromMessagesStayTainted) {
   const Json variables = Json::parse(R"({"s":"42","s2":"1.5"})");
   EXPECT_EQ(marked("{{ s | int }}{{ s2 | float }}{{ s | int + 1 }}", variables), "[[421.543]]");

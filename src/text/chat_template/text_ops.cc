@@ -1,33 +1,71 @@
 #include "text/chat_template/text_ops.h"
 
 #include <algorithm>
+#include <bitset>
+
+#include "text/chat_template/text_search.h"
 
 namespace headrace::jinja {
 
 namespace {
 
-bool in_set(std::string_view letter, int32_t value, const Text* chars) {
-  if (chars == nullptr) return is_space(value);
-  return chars->view().find(letter) != std::string_view::npos;
-}
+/// The code points of a string, and its bytes that belong to none.
+class CodePointSet {
+ public:
+  CodePointSet(Budget& budget, std::string_view text) {
+    budget.step_bytes(text.size());
+    for (size_t at = 0; at < text.size();) {
+      const auto c = decode_at(text, at);
+      if (c.value < 0) {
+        bytes_.set(static_cast<unsigned char>(text[at]));
+      } else {
+        const auto value = static_cast<size_t>(c.value);
+        if (value >= code_points_.size()) code_points_.resize(value + 1);
+        code_points_[value] = true;
+      }
+      at += c.length;
+    }
+  }
+  bool holds(int32_t value, char byte) const {
+    if (value < 0) return bytes_[static_cast<unsigned char>(byte)];
+    return static_cast<size_t>(value) < code_points_.size() &&
+           code_points_[static_cast<size_t>(value)];
+  }
 
-}  // namespace
+ private:
+  std::vector<bool> code_points_;
+  std::bitset<256> bytes_;
+};
 
-Span stripped(const Text& text, const Text* chars, Side side) {
+/// What is left of `text` without the letters at its ends of which strips(code point, byte) holds.
+template <class Strips>
+Span strip_ends(const Text& text, Side side, Strips strips) {
   const auto view = text.view();
   Span span{0, view.size()};
   while (side != Side::right && span.begin < span.end) {
     const auto c = decode_at(view, span.begin);
-    if (!in_set(view.substr(span.begin, c.length), c.value, chars)) break;
+    if (!strips(c.value, view[span.begin])) break;
     span.begin += c.length;
   }
   while (side != Side::left && span.end > span.begin) {
     const size_t start = previous_start(view.substr(0, span.end), span.end);
     const auto c = decode_at(view, start);
-    if (!in_set(view.substr(start, span.end - start), c.value, chars)) break;
+    if (!strips(c.value, view[start])) break;
     span.end = start;
   }
   return span;
+}
+
+}  // namespace
+
+Span stripped(const Text& text, Side side) {
+  return strip_ends(text, side, [](int32_t c, char) { return is_space(c); });
+}
+
+Span stripped(Budget& budget, const Text& text, const Text* chars, Side side) {
+  if (chars == nullptr) return stripped(text, side);
+  const CodePointSet set(budget, chars->view());
+  return strip_ends(text, side, [&](int32_t c, char byte) { return set.holds(c, byte); });
 }
 
 Text map_code_points(Budget& budget, const Text& text,
@@ -102,8 +140,9 @@ Text replace_text(Budget& budget, const Text& text, const Text& old, const Text&
       from = at = next;
     }
   } else {
+    TextSearch search(budget, old.view());
     for (; count != 0; --count) {
-      const size_t at = view.find(old.view(), from);
+      const size_t at = search.find(view, from);
       if (at == std::string_view::npos) break;
       budget.step();
       out.append(text, from, at);
@@ -120,11 +159,12 @@ namespace {
 std::vector<Span> split_on(Budget& budget, std::string_view view, std::string_view separator,
                            int64_t limit, bool from_right) {
   std::vector<Span> out;
+  TextSearch search(budget, separator);
   Span rest{0, view.size()};
   for (; limit != 0; --limit) {
     budget.step();
     const auto part = view.substr(0, rest.end);
-    const size_t at = from_right ? part.rfind(separator) : part.find(separator, rest.begin);
+    const size_t at = from_right ? search.rfind(part) : search.find(part, rest.begin);
     if (at == std::string_view::npos) break;
     if (from_right) {
       out.push_back({at + separator.size(), rest.end});
@@ -152,7 +192,7 @@ std::vector<Span> split_text(Budget& budget, const Text& text, const Text* separ
   std::vector<Span> words;
   Span rest{0, view.size()};
   const auto strip = [&](Side side) {
-    const Span inner = stripped(text.slice(rest.begin, rest.end), nullptr, side);
+    const Span inner = stripped(text.slice(rest.begin, rest.end), side);
     rest = {rest.begin + inner.begin, rest.begin + inner.end};
   };
   if (limit < 0) {

@@ -17,8 +17,10 @@ struct Span {
 
 enum class Side : uint8_t { left, right, both };
 
-/// What is left of `text` without the code points of `chars` (white space if null) at its ends.
-Span stripped(const Text& text, const Text* chars, Side side);
+/// What is left of `text` without white space at its ends.
+Span stripped(const Text& text, Side side);
+/// The same with the code points of `chars` (white space if null).
+Span stripped(Budget& budget, const Text& text, const Text* chars, Side side);
 
 /// Every code point replaced by what `map(out, code_point, at)` appends.
 Text map_code_points(Budget& budget, const Text& text,
