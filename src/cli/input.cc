@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_depth.h"
+
 namespace headrace::cli {
 namespace {
 
@@ -29,31 +31,6 @@ Result<std::string> read_stream(std::istream& in, const std::string& where) {
   }
   if (in.bad()) return Error{ErrorCode::io_error, "cannot be read", where, ""};
   return text;
-}
-
-/// Deepest nesting of brackets outside strings. Counted before parsing, since a parsed tree is
-/// built and destroyed recursively.
-int json_depth(std::string_view text) {
-  int depth = 0;
-  int deepest = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        in_string = false;
-      }
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return deepest;
 }
 
 Result<TokenId> checked_id(int64_t id, int64_t vocab_size, const std::string& where) {

@@ -148,7 +148,7 @@ Request request_of(size_t salt) {
   return request;
 }
 
-// cases.md G 54: the same request alone and among others.
+// The same request alone and among others.
 TEST(TinyEngine, AnswersDoNotDependOnCompany) {
   for (const bool is_gemma : {false, true}) {
     const Loaded loaded(

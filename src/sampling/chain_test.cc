@@ -65,7 +65,6 @@ TEST_F(ChainTest, ArgmaxIsEnoughOnlyForPlainGreedy) {
   EXPECT_FALSE(Chain(request, {}, 0, 0).argmax_is_enough(0));
 }
 
-// cases.md G 57.
 TEST_F(ChainTest, BrokenLogitsAreErrorsNeverTokens) {
   for (const float temperature : {0.0F, 0.8F}) {
     Request request = greedy();
@@ -80,7 +79,7 @@ TEST_F(ChainTest, BrokenLogitsAreErrorsNeverTokens) {
   }
 }
 
-// cases.md G 57: temperature 0.0001 works, and is greedy in effect.
+// Temperature 0.0001 works, and is greedy in effect.
 TEST_F(ChainTest, TinyTemperature) {
   Request request = greedy();
   request.sampling.temperature = 1e-4F;

@@ -32,7 +32,7 @@ TEST(Logprobs, ArgmaxTiesToTheSmallerId) {
   EXPECT_EQ(argmax(std::vector<float>{-1, 3, 3}), 1);
 }
 
-// cases.md G 57: stub logits with NaN, +Inf, all -Inf.
+// Made-up logits with NaN, +Inf, all -Inf.
 TEST(Logprobs, NaNAndInfAreErrors) {
   EXPECT_TRUE(check_logits(std::vector<float>{0, -kInf, 1}).ok());
   EXPECT_FALSE(check_logits(std::vector<float>{0, NAN, 1}).ok());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_depth.h"
 #include "checkpoint/quote_name.h"
 #include "text/hf_pretokenizer.h"
 
@@ -20,35 +21,12 @@ Error bad(std::string_view key, std::string message, ErrorCode code = ErrorCode:
   return Error{code, std::move(message), std::string(kFile) + ": " + std::string(key), ""};
 }
 
-// Deeply nested JSON would overflow the stack when it is destroyed or parsed.
-bool is_too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        in_string = false;
-      }
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 Result<json> parse(std::string_view text, std::string_view file) {
   const auto fail = [&](std::string message) {
     return Error{ErrorCode::corrupt_data, std::move(message), std::string(file), ""};
   };
   if (text.size() > kMaxJsonBytes) return fail("expected a file of at most 128 MiB");
-  if (is_too_deep(text)) return fail("nested more than 64 deep");
+  if (json_depth(text) > kMaxDepth) return fail("nested more than 64 deep");
   json parsed = json::parse(text, nullptr, false);
   if (!parsed.is_object()) return fail("expected a JSON object");
   return parsed;
