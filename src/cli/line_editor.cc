@@ -6,6 +6,7 @@
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <cwchar>
 #include <filesystem>
 #include <iostream>
 #include <string_view>
@@ -51,6 +52,29 @@ struct LineEditor::Impl {
     el_get(editor, EL_CLIENTDATA, &data);
     return static_cast<Impl*>(data)->prompt.data();
   }
+  /// libedit's own reader misses a Ctrl-C that comes between the prompt and its wait.
+  static int get_character(EditLine* editor, wchar_t* out) {
+    std::mbstate_t state{};
+    for (;;) {
+      unsigned char byte = 0;
+      switch (read_byte(InterruptGuard::descriptor(), byte)) {
+        case ByteOutcome::end:
+        case ByteOutcome::woken:
+          return 0;
+        case ByteOutcome::signal:  // the window's size changed, or the process was continued
+          if (InterruptGuard::interrupted()) return 0;
+          el_set(editor, EL_REFRESH);
+          continue;
+        case ByteOutcome::byte:
+          break;
+      }
+      const char part = static_cast<char>(byte);
+      const size_t length = std::mbrtowc(out, &part, 1, &state);
+      if (length == static_cast<size_t>(-2)) continue;  // more bytes are to come
+      if (length == static_cast<size_t>(-1)) *out = 0xFFFD;
+      return 1;
+    }
+  }
   ~Impl() {
     if (editor != nullptr) el_end(editor);
     if (history != nullptr) history_end(history);
@@ -66,6 +90,7 @@ LineEditor::LineEditor(const std::string& history_path) {
   if (impl->editor == nullptr || impl->history == nullptr) return;
   el_set(impl->editor, EL_CLIENTDATA, impl.get());
   el_set(impl->editor, EL_PROMPT, &Impl::show_prompt);
+  el_set(impl->editor, EL_GETCFN, &Impl::get_character);
   el_set(impl->editor, EL_EDITOR, "emacs");
   el_set(impl->editor, EL_SIGNAL, 1);
   el_set(impl->editor, EL_ADDFN, "insert-line-end", "Begin a new line of the same message",
@@ -96,6 +121,8 @@ LineEditor::Input LineEditor::read(const std::string& prompt) {
   }
   impl_->prompt = prompt;
   const InterruptGuard guard;
+  // libedit does so after it shows the prompt: a Ctrl-D typed before would be lost.
+  const KeyInput keys;
   int length = 0;
   const char* text = el_gets(impl_->editor, &length);
   if (InterruptGuard::interrupted()) {

@@ -15,6 +15,10 @@ class InterruptGuard {
   /// Whether a signal came since construction or the last `clear`.
   static bool interrupted();
   static void clear();
+  /// A descriptor that is readable once a signal came, until `clear`: what waits on it together
+  /// with its input misses no signal, also one that comes just before the wait. -1 where the system
+  /// has no descriptor left.
+  static int descriptor();
 
  private:
   struct Saved;

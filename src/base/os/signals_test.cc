@@ -1,6 +1,7 @@
 #include "base/os/signals.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 
 namespace headrace {
@@ -24,6 +25,24 @@ TEST(InterruptGuard, TurnsSignalsIntoAFlagWhileAlive) {
   EXPECT_EQ(before.sa_handler, after.sa_handler);
   const InterruptGuard guard;
   EXPECT_FALSE(InterruptGuard::interrupted());  // a new one begins clean
+}
+
+bool is_readable(int descriptor) {
+  struct pollfd wait {
+    descriptor, POLLIN, 0
+  };
+  return ::poll(&wait, 1, 0) == 1;
+}
+
+TEST(InterruptGuard, DescriptorIsReadableAfterASignal) {
+  const InterruptGuard guard;
+  const int descriptor = InterruptGuard::descriptor();
+  ASSERT_GE(descriptor, 0);
+  EXPECT_FALSE(is_readable(descriptor));
+  for (int i = 0; i < 3; ++i) ::raise(SIGINT);
+  EXPECT_TRUE(is_readable(descriptor));
+  InterruptGuard::clear();
+  EXPECT_FALSE(is_readable(descriptor));
 }
 
 }  // namespace
