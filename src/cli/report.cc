@@ -23,18 +23,19 @@ void print_error_json(const Error& error) {
                 {"hint", error.hint}}}});
 }
 
+/// What is wrong, and the way out.
 std::string one_line(const Error& error) {
-  return error.where.empty() ? printable(error.message)
-                             : printable(error.where) + ": " + printable(error.message);
+  std::string text = error.where.empty() ? "" : printable(error.where) + ": ";
+  text += printable(error.message);
+  if (!error.hint.empty()) text += " (" + printable(error.hint) + ")";
+  return text;
 }
 
 }  // namespace
 
 int fail(const Error& error, bool json) {
   const std::string label = styled("error:", Style::red, colors_on_stderr());
-  std::string text = "headrace: " + label + " " + one_line(error) + "\n";
-  if (!error.hint.empty()) text += "  hint: " + printable(error.hint) + "\n";
-  print_error(text);
+  print_error("headrace: " + label + " " + one_line(error) + "\n");
   if (json) print_error_json(error);
   return kFailed;
 }
@@ -42,10 +43,7 @@ int fail(const Error& error, bool json) {
 int fail_usage(std::string_view command, const Error& error, bool json) {
   const std::string name =
       command.empty() ? std::string("headrace") : "headrace " + std::string(command);
-  std::string text = name + ": " + one_line(error);
-  if (!error.hint.empty()) text += " (" + printable(error.hint) + ")";
-  text += "\nsee " + name + " --help\n";
-  print_error(text);
+  print_error(name + ": " + one_line(error) + "; see " + name + " --help\n");
   if (json) print_error_json(error);
   return kWrongUsage;
 }

@@ -11,12 +11,12 @@
 
 namespace headrace::cli {
 
-/// For work that failed: prints `headrace: error: WHERE: MESSAGE` and a hint below it; returns
+/// For work that failed: prints one line, `headrace: error: WHERE: MESSAGE (HINT)`; returns
 /// kFailed.
 int fail(const Error& error, bool json);
 
 /// For a fault of the command line itself, not of what a file or stream that it names holds:
-/// prints `headrace COMMAND: WHERE: MESSAGE` and `see headrace COMMAND --help`; returns
+/// prints one line, `headrace COMMAND: WHERE: MESSAGE (HINT); see headrace COMMAND --help`; returns
 /// kWrongUsage. `command` may be empty.
 int fail_usage(std::string_view command, const Error& error, bool json);
 

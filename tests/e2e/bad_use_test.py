@@ -15,7 +15,7 @@ class BadUse(harness.HeadraceTest):
         for word in words:
             self.assertIn(word, text, args)
         lines = done.error_lines()
-        self.assertIn(len(lines), (1, 2), f"{args}: {text}")
+        self.assertEqual(len(lines), 1, f"{args}: {text}")
         self.assertTrue(lines[0].startswith("headrace"), text)
         self.assertNotIn("terminate", text)
         after = sorted(path for path in self.folder.rglob("*") if path.name != "home")
@@ -51,7 +51,7 @@ class BadUse(harness.HeadraceTest):
         for size in (3, 4, 10, 20, 500, 600, 1000, 3000, 5000, len(whole) // 2, len(whole) - 1):
             path = self.write("cut.gguf", whole[:size])
             text = self.refused(1, "run", "-m", path, "-p", "Hi", words=["cut.gguf"])
-            self.assertIn("hint: ", text, size)
+            self.assertRegex(text, r"\(.+\)\n$", size)  # the way out
             if size > 3:  # with fewer bytes it is a file of any kind
                 self.assertIn("cut short", text, size)
 
