@@ -97,7 +97,8 @@ void Loader::done_with(const CheckpointTensor& tensor) {
 }
 
 std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int64_t cols,
-                                     std::span<const int32_t> row_order) {
+                                     std::span<const int32_t> row_order,
+                                     ActivationPrecision precision) {
   const std::array shape = {rows, cols};
   const CheckpointTensor* tensor = take(name, shape);
   if (tensor == nullptr) return nullptr;
@@ -114,6 +115,7 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
                                .data = tensor->data,
                                .row_order = row_order,
                                .name = name,
+                               .precision = precision,
                                .release = release});
   if (!packed.ok()) {
     if (!error_) error_ = std::move(packed).error();
@@ -134,9 +136,9 @@ std::vector<float> Loader::decode(const CheckpointTensor& tensor) {
 }
 
 Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t cols,
-                               std::span<const int32_t> row_order) {
+                               std::span<const int32_t> row_order, ActivationPrecision precision) {
   Linear out;
-  out.weight = pack(name + ".weight", rows, cols, row_order);
+  out.weight = pack(name + ".weight", rows, cols, row_order, precision);
   const std::string bias_name = name + ".bias";
   if (checkpoint_.find(bias_name) == nullptr) return out;
   const std::array shape = {rows};
@@ -152,18 +154,21 @@ Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t co
   return out;
 }
 
-Linear Loader::linear(const std::string& name, int64_t rows, int64_t cols) {
-  return linear_in_order(name, rows, cols, {});
+Linear Loader::linear(const std::string& name, int64_t rows, int64_t cols,
+                      ActivationPrecision precision) {
+  return linear_in_order(name, rows, cols, {}, precision);
 }
 
 Linear Loader::rope_linear(const std::string& name, const HeadRows& heads, int64_t cols) {
   std::vector<int32_t> order;
   if (rope_rows_ == RopeRows::interleaved) order = deinterleave_rows(heads);
-  return linear_in_order(name, heads.num_heads * heads.head_dim, cols, order);
+  return linear_in_order(name, heads.num_heads * heads.head_dim, cols, order,
+                         ActivationPrecision::standard);
 }
 
-std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols) {
-  return pack(name + ".weight", -1, cols, {});
+std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols,
+                                      ActivationPrecision precision) {
+  return pack(name + ".weight", -1, cols, {}, precision);
 }
 
 RmsNorm Loader::norm(const std::string& name, int64_t features, float eps) {

@@ -24,7 +24,7 @@ class CpuBackend final : public Backend {
   int num_threads() const override { return context_.pool.num_threads(); }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
-    const bool integers = context_.kernels.int_panel[0] != nullptr;
+    const bool integers = context_.form_of(weight.precision) != ActivationForm::f32;
     HEADRACE_ASSIGN(auto matrix,
                     CpuMatrix::pack(weight, context_.pool,
                                     integers ? MatrixStorage::packed : MatrixStorage::decoded));

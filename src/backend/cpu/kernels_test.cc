@@ -104,56 +104,81 @@ TEST(ReferenceKernels, AttentionGivesTheSameBitsInEveryWidth) {
   }
 }
 
-TEST(QuantizeRow, KeepsFifteenBitsAndItsSums) {
-  const int64_t cols = 96;
+/// One row quantised by itself.
+struct QuantizedRow {
+  QuantizedRow(const KernelTable& table, ActivationForm form, std::span<const float> x)
+      : high(x.size()),
+        low(x.size()),
+        scale(x.size() / 32),
+        scaled_sum(x.size() / 32),
+        sums(x.size() / 16) {
+    const bool two_planes = form == ActivationForm::int15;
+    const QuantizedRows rows{high.data(),  two_planes ? low.data() : nullptr,
+                             scale.data(), scaled_sum.data(),
+                             sums.data(),  static_cast<int64_t>(x.size())};
+    table.forms[static_cast<size_t>(form)].quantize_row(x.data(), 0, rows);
+    for (size_t i = 0; i < x.size(); ++i) {
+      integers.push_back(two_planes ? 128 * high[i] + low[i] : high[i]);
+    }
+  }
+
+  std::vector<int8_t> high;
+  std::vector<int8_t> low;
+  std::vector<float> scale;
+  std::vector<float> scaled_sum;
+  std::vector<int32_t> sums;
+  std::vector<int32_t> integers;
+};
+
+void expect_quantised_rows(const KernelTable& table, ActivationForm form) {
+  SCOPED_TRACE(std::string(table.name) + (form == ActivationForm::int8 ? " int8" : " int15"));
+  std::vector<float> x(96);
+  Numbers numbers(6);
+  for (float& value : x) value = 100.0F * numbers.unit();
+  for (size_t i = 32; i < 64; ++i) x[i] = 0.0F;
+  x[70] = -1000.0F;
+  const QuantizedRow q(table, form, x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_GE(q.high[i], -127);
+    ASSERT_GE(q.low[i], -64);
+    ASSERT_LE(q.low[i], 63);
+    ASSERT_NEAR(double{q.scale[i / 32]} * q.integers[i], x[i], 0.501 * q.scale[i / 32]) << i;
+  }
+  EXPECT_EQ(q.high[70], -127);
+  for (size_t half = 0; half < 6; ++half) {
+    int32_t sum = 0;
+    for (size_t i = 16 * half; i < 16 * half + 16; ++i) sum += q.integers[i];
+    EXPECT_EQ(q.sums[half], sum);
+  }
+  EXPECT_EQ(q.scale[1], 0.0F);
+  for (size_t b = 0; b < 3; ++b) {
+    EXPECT_EQ(q.scaled_sum[b], q.scale[b] * static_cast<float>(q.sums[2 * b] + q.sums[2 * b + 1]));
+  }
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    x[5] = bad;
+    const QuantizedRow poisoned(table, form, x);
+    EXPECT_TRUE(std::isnan(poisoned.scale[0]));
+    EXPECT_TRUE(std::isnan(poisoned.scaled_sum[0]));
+    EXPECT_EQ(poisoned.sums[0], 0) << "garbage would overflow the sums of a row";
+    EXPECT_EQ(poisoned.high[5], 0);
+    EXPECT_FALSE(std::isnan(poisoned.scale[1]));
+  }
+  for (size_t i = 0; i < 32; ++i) x[i] = 1e-38F;
+  EXPECT_EQ(QuantizedRow(table, form, x).scale[0], 0.0F);
+}
+
+TEST(QuantizeRow, KeepsItsBitsAndItsSums) {
+  int num_forms = 0;
   for (const Isa isa : available_isas()) {
     const KernelTable& table = kernel_table(isa);
-    if (table.quantize_row == nullptr) continue;
-    std::vector<float> x(static_cast<size_t>(cols));
-    Numbers numbers(6);
-    for (float& value : x) value = 100.0F * numbers.unit();
-    for (size_t i = 32; i < 64; ++i) x[i] = 0.0F;
-    x[70] = -1000.0F;
-    std::vector<int8_t> high(x.size());
-    std::vector<int8_t> low(x.size());
-    std::vector<float> scale(3);
-    std::vector<float> scaled_sum(3);
-    std::vector<int32_t> sums(6);
-    const QuantizedRows rows{high.data(),       low.data(),  scale.data(),
-                             scaled_sum.data(), sums.data(), cols};
-    table.quantize_row(x.data(), 0, rows);
-    for (size_t i = 0; i < x.size(); ++i) {
-      ASSERT_GE(high[i], -127);
-      ASSERT_GE(low[i], -64);
-      ASSERT_LE(low[i], 63);
-      const double value = double{scale[i / 32]} * (128 * high[i] + low[i]);
-      ASSERT_NEAR(value, x[i], 0.501 * scale[i / 32]) << i;
+    for (const auto form : {ActivationForm::int8, ActivationForm::int15}) {
+      if (table.forms[static_cast<size_t>(form)].quantize_row == nullptr) continue;
+      expect_quantised_rows(table, form);
+      ++num_forms;
     }
-    EXPECT_EQ(high[70], -127);
-    for (size_t half = 0; half < 6; ++half) {
-      int32_t sum = 0;
-      for (size_t i = 16 * half; i < 16 * half + 16; ++i) sum += 128 * high[i] + low[i];
-      EXPECT_EQ(sums[half], sum);
-    }
-    EXPECT_EQ(scale[1], 0.0F);
-    for (size_t b = 0; b < 3; ++b) {
-      EXPECT_EQ(scaled_sum[b], scale[b] * static_cast<float>(sums[2 * b] + sums[2 * b + 1]));
-    }
-    for (const float bad :
-         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-      x[5] = bad;
-      table.quantize_row(x.data(), 0, rows);
-      EXPECT_TRUE(std::isnan(scale[0]));
-      EXPECT_TRUE(std::isnan(scaled_sum[0]));
-      EXPECT_EQ(sums[0], 0) << "garbage would overflow the sums of a row";
-      EXPECT_EQ(high[5], 0);
-      EXPECT_FALSE(std::isnan(scale[1]));
-    }
-    x[5] = 1e-38F;
-    for (size_t i = 0; i < 32; ++i) x[i] = 1e-38F;
-    table.quantize_row(x.data(), 0, rows);
-    EXPECT_EQ(scale[0], 0.0F);
   }
+  std::cout << num_forms << " forms on all instruction sets\n";
 }
 
 }  // namespace

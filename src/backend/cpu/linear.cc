@@ -1,6 +1,7 @@
 // See linear.h.
 #include "backend/cpu/linear.h"
 
+#include <array>
 #include <vector>
 
 #include "backend/cpu/matrix.h"
@@ -23,31 +24,33 @@ const CpuMatrix& matrix_of(const LinearTask& task) {
 /// One call's input in the forms that its weights ask for.
 struct Input {
   const Tensor& x;
-  QuantizedRows quantized;  ///< if any weight is packed
+  /// By form; made where a packed weight asks for it.
+  std::array<QuantizedRows, kNumActivationForms> quantized;
 };
 
-void quantize(CpuContext& context, Input& input) {
+void quantize(CpuContext& context, Input& input, ActivationForm form) {
   const Tensor& x = input.x;
-  QuantizedRows& q = input.quantized;
-  q = context.quantized_rows(x.rows, x.cols);
-  context.for_rows(x.rows, x.cols,
-                   [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, q); });
+  QuantizedRows& q = input.quantized[static_cast<size_t>(form)];
+  q = context.quantized_rows(form, x.rows, x.cols);
+  const auto quantize_row = context.kernels.forms[static_cast<size_t>(form)].quantize_row;
+  context.for_rows(x.rows, x.cols, [&](int64_t r) { quantize_row(x.f32(r), r, q); });
 }
 
 void run_int_panel(const CpuContext& context, const Input& input, const LinearTask& task,
                    int64_t panel) {
   const int64_t first = panel * kPanelRows;
   const CpuMatrix::IntPanelView view = matrix_of(task).int_panel(panel);
+  const auto form = static_cast<size_t>(context.form_of(matrix_of(task).precision()));
   IntPanel args;
   args.scales = view.scales;
   args.codes = view.codes;
-  args.x = input.quantized;
+  args.x = input.quantized[form];
   args.num_rows = input.x.rows;
   args.bias = task.bias.data != nullptr ? task.bias.f32() + first : nullptr;
   args.out = task.out.f32() + first;
   args.out_stride = task.out.row_stride;
   args.num_lanes = std::min(kPanelRows, task.weight->rows() - first);
-  context.kernels.int_panel[static_cast<size_t>(view.format)](args);
+  context.kernels.forms[form].panels[static_cast<size_t>(view.format)](args);
 }
 
 void run_float_panel(const CpuContext& context, const Input& input, const LinearTask& task,
@@ -71,7 +74,7 @@ void run_float_panel(const CpuContext& context, const Input& input, const Linear
 void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks) {
   if (x.rows == 0) return;
   Input input{x, {}};
-  bool any_packed = false;
+  std::array<bool, kNumActivationForms> is_needed = {};
   bool any_source = false;
   // Panels of all tasks, counted through.
   std::vector<int64_t> first_panel(tasks.size() + 1, 0);
@@ -79,10 +82,14 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
     check_task(x, tasks[i]);
     const CpuMatrix& matrix = matrix_of(tasks[i]);
     first_panel[i + 1] = first_panel[i] + matrix.num_panels();
-    any_packed |= matrix.storage() == MatrixStorage::packed;
+    if (matrix.storage() == MatrixStorage::packed) {
+      is_needed[static_cast<size_t>(context.form_of(matrix.precision()))] = true;
+    }
     any_source |= matrix.storage() == MatrixStorage::source;
   }
-  if (any_packed) quantize(context, input);
+  for (size_t form = 0; form < is_needed.size(); ++form) {
+    if (is_needed[form]) quantize(context, input, static_cast<ActivationForm>(form));
+  }
   const int64_t num_panels = first_panel.back();
   const int num_threads = context.pool.num_threads();
   // Enough shares that a thread which is held up does not hold up the others for long.

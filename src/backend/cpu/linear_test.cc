@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/test_tensors.h"
 
 namespace headrace {
@@ -12,10 +13,11 @@ namespace {
 using namespace backend_test;
 
 /// The error a product may have: float rounding as a share of sum |x w|, and where activations are
-/// quantised half a step (a 32 512th of the largest of 32 columns) of each.
-double tolerance(Isa isa, const float* x, const float* w, int64_t cols, double size) {
+/// quantised half a step (of 127 or 16 256 steps to the largest of 32 columns) of each.
+double tolerance(ActivationForm form, const float* x, const float* w, int64_t cols, double size) {
   double steps = 0;
-  if (isa != Isa::reference) {
+  if (form != ActivationForm::f32) {
+    const double num_steps = form == ActivationForm::int8 ? 127 : 16256;
     for (int64_t begin = 0; begin < cols; begin += 32) {
       double largest = 0;
       double weights = 0;
@@ -23,7 +25,7 @@ double tolerance(Isa isa, const float* x, const float* w, int64_t cols, double s
         largest = std::max(largest, std::abs(double{x[k]}));
         weights += std::abs(double{w[k]});
       }
-      steps += largest / 32512 * weights;
+      steps += 0.5 * largest / num_steps * weights;
     }
   }
   return 2e-6 * size + 1.01 * steps + 1e-12;
@@ -31,15 +33,26 @@ double tolerance(Isa isa, const float* x, const float* w, int64_t cols, double s
 
 class LinearOnIsa : public testing::TestWithParam<Isa> {};
 
-void expect_product(Isa isa, Format format, int64_t rows, int64_t cols, int64_t out_rows,
-                    Codes codes, bool with_bias) {
+constexpr ActivationPrecision kPrecisions[] = {ActivationPrecision::standard,
+                                               ActivationPrecision::high};
+
+WeightView with_precision(WeightView view, ActivationPrecision precision) {
+  view.precision = precision;
+  return view;
+}
+
+void expect_product(Isa isa, ActivationPrecision precision, Format format, int64_t rows,
+                    int64_t cols, int64_t out_rows, Codes codes, bool with_bias) {
   SCOPED_TRACE(std::string(isa_name(isa)) + " " + std::string(format_traits(format).name) + " x[" +
                std::to_string(rows) + ", " + std::to_string(cols) + "] -> " +
-               std::to_string(out_rows));
+               std::to_string(out_rows) +
+               (precision == ActivationPrecision::high ? ", high precision" : ""));
+  const ActivationForm form = kernel_table(isa).form[static_cast<size_t>(precision)];
   const auto backend = backend_of(isa);
   const auto data = made_up_blocks(format, out_rows, cols, 7, codes);
   const auto weights = decode_all(format, data);
-  const auto matrix = backend->pack({format, out_rows, cols, data, {}, "w"});
+  const auto matrix =
+      backend->pack(with_precision({format, out_rows, cols, data, {}, "w"}, precision));
   ASSERT_TRUE(matrix.ok()) << matrix.error().to_string();
   const Buffer x = random_rows(rows, cols, 3);
   if (codes != Codes::random) {
@@ -64,7 +77,7 @@ void expect_product(Isa isa, Format format, int64_t rows, int64_t cols, int64_t 
       }
       const double found = out.view().f32(r)[o];
       ASSERT_NEAR(found, expected,
-                  tolerance(isa, x.view().f32(r), weights.data() + o * cols, cols, size))
+                  tolerance(form, x.view().f32(r), weights.data() + o * cols, cols, size))
           << "row " << r << " output " << o;
     }
   }
@@ -74,18 +87,27 @@ TEST_P(LinearOnIsa, EveryFormatAndShapeIsNearDoublePrecision) {
   for (const FormatTraits& format : all_formats()) {
     const int64_t step = std::max<int64_t>(format.block_elements, 32);
     for (const int64_t rows : {1, 3, 17, 33}) {
-      expect_product(GetParam(), format.format, rows, step, 16, Codes::random, false);
-      expect_product(GetParam(), format.format, rows, 3 * step, 37, Codes::random, true);
+      for (const auto precision : kPrecisions) {
+        expect_product(GetParam(), precision, format.format, rows, step, 16, Codes::random, false);
+        expect_product(GetParam(), precision, format.format, rows, 3 * step, 37, Codes::random,
+                       true);
+      }
     }
-    expect_product(GetParam(), format.format, 2, 1536, 50, Codes::random, false);
-    if (step == 32) expect_product(GetParam(), format.format, 5, 576, 192, Codes::random, false);
+    for (const auto precision : kPrecisions) {
+      expect_product(GetParam(), precision, format.format, 2, 1536, 50, Codes::random, false);
+      if (step == 32) {
+        expect_product(GetParam(), precision, format.format, 5, 576, 192, Codes::random, false);
+      }
+    }
   }
 }
 
 TEST_P(LinearOnIsa, ExtremeBlocksDoNotOverflow) {
   for (const FormatTraits& format : all_formats()) {
     for (const Codes codes : {Codes::all_ones, Codes::all_zeros, Codes::only_top_bits}) {
-      expect_product(GetParam(), format.format, 4, 1536, 20, codes, false);
+      for (const auto precision : kPrecisions) {
+        expect_product(GetParam(), precision, format.format, 4, 1536, 20, codes, false);
+      }
     }
   }
 }
@@ -93,7 +115,8 @@ TEST_P(LinearOnIsa, ExtremeBlocksDoNotOverflow) {
 TEST_P(LinearOnIsa, ColumnsThatAreNoMultipleOfThirtyTwoRunAsFloats) {
   for (const Format format : {Format::f32, Format::f16, Format::bf16}) {
     for (const int64_t cols : {1, 7, 33, 100}) {
-      expect_product(GetParam(), format, 3, cols, 18, Codes::random, false);
+      expect_product(GetParam(), ActivationPrecision::standard, format, 3, cols, 18, Codes::random,
+                     false);
     }
   }
 }
@@ -162,7 +185,7 @@ TEST_P(LinearOnIsa, WrongSizesAreErrorsThatNameTheTensor) {
   }
 }
 
-TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
+void expect_same_rows_in_any_company(Isa isa, ActivationPrecision precision) {
   for (const FormatTraits& format : all_formats()) {
     SCOPED_TRACE(format.name);
     const int64_t cols = 768;
@@ -171,8 +194,9 @@ TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
     const Buffer x = random_rows(100, cols, 23);
     std::vector<float> expected;
     for (const int num_threads : {1, 2, 3, 4}) {
-      const auto backend = backend_of(GetParam(), num_threads);
-      const auto matrix = backend->pack({format.format, out_rows, cols, data, {}, "w"});
+      const auto backend = backend_of(isa, num_threads);
+      const auto matrix =
+          backend->pack(with_precision({format.format, out_rows, cols, data, {}, "w"}, precision));
       ASSERT_TRUE(matrix.ok());
       for (const int64_t batch : {1, 2, 5, 31, 32, 33, 100}) {
         const Buffer out = backend->allocate(DType::f32, 100, out_rows);
@@ -189,6 +213,10 @@ TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
   }
 }
 
+TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
+  for (const auto precision : kPrecisions) expect_same_rows_in_any_company(GetParam(), precision);
+}
+
 TEST_P(LinearOnIsa, NumbersThatAreNotFiniteSpoilTheirRowOnly) {
   const auto backend = backend_of(GetParam());
   const int64_t cols = 512;
@@ -196,8 +224,11 @@ TEST_P(LinearOnIsa, NumbersThatAreNotFiniteSpoilTheirRowOnly) {
   for (const Format format :
        {Format::q4_0, Format::q4_1, Format::q4_k, Format::q6_k, Format::q8_0}) {
     SCOPED_TRACE(format_traits(format).name);
-    const auto matrix =
-        backend->pack({format, 40, cols, made_up_blocks(format, 40, cols, 37), {}, "w"});
+    // q8_0 is a usual format of an output head.
+    const auto precision =
+        format == Format::q8_0 ? ActivationPrecision::high : ActivationPrecision::standard;
+    const auto data = made_up_blocks(format, 40, cols, 37);
+    const auto matrix = backend->pack(with_precision({format, 40, cols, data, {}, "w"}, precision));
     ASSERT_TRUE(matrix.ok());
     const Buffer x = random_rows(4, cols, 41);
     const Buffer out = backend->allocate(DType::f32, 4, 40);
@@ -225,10 +256,12 @@ TEST_P(LinearOnIsa, AGroupGivesWhatItsProductsGiveAlone) {
   std::vector<Buffer> together;
   std::vector<Buffer> alone;
   std::vector<LinearTask> tasks;
-  for (const Format format : {Format::q4_1, Format::f16, Format::q6_k}) {
+  for (const Format format : {Format::q4_1, Format::f16, Format::q6_k, Format::q4_1}) {
     const int64_t rows = 40 + 7 * static_cast<int64_t>(matrices.size());
-    auto matrix =
-        backend->pack({format, rows, cols, made_up_blocks(format, rows, cols, 31), {}, ""});
+    const auto precision =
+        matrices.size() < 3 ? ActivationPrecision::standard : ActivationPrecision::high;
+    const auto data = made_up_blocks(format, rows, cols, 31);
+    auto matrix = backend->pack(with_precision({format, rows, cols, data, {}, ""}, precision));
     ASSERT_TRUE(matrix.ok());
     matrices.push_back(std::move(*matrix));
     together.push_back(backend->allocate(DType::f32, 5, rows));

@@ -6,15 +6,10 @@
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
 void float_panel(const FloatPanel& args);
-void quantize_row(const float* values, int64_t row, const QuantizedRows& x);
-void int_panel_q4_0(const IntPanel& args);
-void int_panel_q4_1(const IntPanel& args);
-void int_panel_q5_0(const IntPanel& args);
-void int_panel_q5_1(const IntPanel& args);
-void int_panel_q8_0(const IntPanel& args);
-void int_panel_q4_k(const IntPanel& args);
-void int_panel_q5_k(const IntPanel& args);
-void int_panel_q6_k(const IntPanel& args);
+void quantize_row_int8(const float* values, int64_t row, const QuantizedRows& x);
+void quantize_row_int15(const float* values, int64_t row, const QuantizedRows& x);
+extern const PanelFunction int8_panels[kNumPanelFormats];
+extern const PanelFunction int15_panels[kNumPanelFormats];
 void attend(const AttentionTile& args);
 void attend_merge(float* total_max, float* total_sum, float* total_out, float part_max,
                   float part_sum, const float* part_out, int64_t head_dim);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/activation_precision.h"
 #include "backend/cpu/kernels/panel_layout.h"
 
 namespace headrace {
@@ -37,15 +38,22 @@ struct FloatPanel {
   int64_t num_lanes = 0;  ///< weight rows of this panel that exist, 1 to 16
 };
 
-/// Rows of activations as 15-bit integers, with a scale for each row and block of 32 columns:
-///   x[r][k] is about scale[r][k / 32] * (128 * high[r][k] + low[r][k]),
-/// high in [-127, 127], low in [-64, 63]. Two planes of 8 bits, because 8 bits alone move the
-/// model's output about as far as the 4-bit weights' own rounding would allow (docs/decisions/).
-/// Row r begins at r * cols elements, of per-block arrays at r * cols / 32. cols is a multiple
-/// of 32.
+/// What a linear layer's input becomes before it is multiplied with a matrix.
+enum class ActivationForm : uint8_t {
+  f32,    ///< stays as it is
+  int8,   ///< QuantizedRows with one plane
+  int15,  ///< QuantizedRows with two planes
+};
+inline constexpr int kNumActivationForms = 3;
+
+/// Rows of activations as integers, with a scale for each row and block of 32 columns.
+///   int8:   x[r][k] is about scale[r][k / 32] * high[r][k]
+///   int15:  x[r][k] is about scale[r][k / 32] * (128 * high[r][k] + low[r][k])
+/// high in [-127, 127], low in [-64, 63]. Row r begins at r * cols elements, of per-block arrays at
+/// r * cols / 32. cols is a multiple of 32. Which matrices use which: docs/decisions/.
 struct QuantizedRows {
   int8_t* high = nullptr;
-  int8_t* low = nullptr;
+  int8_t* low = nullptr;  ///< int15 only
   float* scale = nullptr;
   float* scaled_sum = nullptr;  ///< scale * the block's sum of integers
   int32_t* sums = nullptr;      ///< sums of integers over each 16 columns: two a block
@@ -94,18 +102,28 @@ struct AttentionTile {
   float* scratch = nullptr;  ///< [num_rows * kAttentionBlockKeys]
 };
 
-struct KernelTable {
-  const char* name;
+using PanelFunction = void (*)(const IntPanel& args);
 
-  /// out[r][lane] = sum over k of x[r][k] * panel[k][lane] (+ bias[lane]).
-  void (*float_panel)(const FloatPanel& args);
-
+/// How inputs of one form are made and multiplied.
+struct FormKernels {
   /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
   /// their block's scale NaN.
   void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
-  /// out[r][lane] = sum over k of x[r][k] * weight[lane][k] (+ bias[lane]), by PanelFormat. Null:
-  /// this table multiplies floats only, and weights are not packed for it.
-  void (*int_panel[kNumPanelFormats])(const IntPanel& args);
+  /// [kNumPanelFormats]: out[r][lane] = sum over k of x[r][k] * weight[lane][k] (+ bias[lane]).
+  const PanelFunction* panels;
+};
+
+struct KernelTable {
+  const char* name;
+
+  /// By ActivationPrecision: the form that the input of a packed matrix takes. f32: this table
+  /// multiplies floats only, and weights are not packed for it.
+  ActivationForm form[kNumActivationPrecisions];
+  /// By ActivationForm; null where no precision asks for it, and for f32.
+  FormKernels forms[kNumActivationForms];
+
+  /// out[r][lane] = sum over k of x[r][k] * panel[k][lane] (+ bias[lane]).
+  void (*float_panel)(const FloatPanel& args);
 
   void (*attend)(const AttentionTile& args);
   /// total = total merged with part, for one row: (max, sum, out [head_dim]).

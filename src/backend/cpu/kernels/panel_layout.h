@@ -34,7 +34,7 @@ inline constexpr int64_t kSuperBlockCols = 256;
 enum class PanelCodes : uint8_t { u4, u5, u6, s8 };
 enum class PanelScales : uint8_t { one, with_min, k_min, k_signed };
 
-/// What is packed, in the order of KernelTable::int_panel.
+/// What is packed, in the order of FormKernels::panels.
 enum class PanelFormat : uint8_t { q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k };
 inline constexpr int kNumPanelFormats = 8;
 

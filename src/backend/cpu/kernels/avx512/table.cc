@@ -6,10 +6,9 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "avx512 (VNNI)",
+    .form = {ActivationForm::int8, ActivationForm::int15},
+    .forms = {{}, {quantize_row_int8, int8_panels}, {quantize_row_int15, int15_panels}},
     .float_panel = float_panel,
-    .quantize_row = quantize_row,
-    .int_panel = {int_panel_q4_0, int_panel_q4_1, int_panel_q5_0, int_panel_q5_1, int_panel_q8_0,
-                  int_panel_q4_k, int_panel_q5_k, int_panel_q6_k},
     .attend = attend,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "backend/cpu/kernels/body/vec.inl"
+#include "backend/cpu/kernels/kernel_names.inl"
 
 namespace headrace {
 namespace {
@@ -112,12 +113,13 @@ HEADRACE_INLINE BlockScales load_scales(const uint8_t* scales, int64_t block) {
   return s;
 }
 
-/// sum over n steps of (code - offset) * (128 * high + low), exact: below 2^31, since
+/// sum over n steps of (code - offset) * x, exact: below 2^31, since with two planes
 /// 32 columns * 255 * (128 * 127 + 64) = 1.4e8.
-template <class Codes, int kOffset, int kSteps>
+template <class Codes, int kOffset, int kSteps, int kPlanes>
 HEADRACE_INLINE vi centered_dot(const vu8* w, const int8_t* high, const int8_t* low,
                                 int32_t x_sum) {
-  vi dot = dot_steps<Codes, kSteps>(w, high) * 128 + dot_steps<Codes, kSteps>(w, low);
+  vi dot = dot_steps<Codes, kSteps>(w, high);
+  if constexpr (kPlanes == 2) dot = dot * 128 + dot_steps<Codes, kSteps>(w, low);
   if constexpr (kOffset != 0) dot -= kOffset * x_sum;
   return dot;
 }
@@ -130,7 +132,7 @@ HEADRACE_INLINE vf mul_add_part(vf a, vf b, vf c) {
 #endif
 }
 
-template <class Codes, PanelScales kScales, int kOffset, int kRows>
+template <class Codes, PanelScales kScales, int kOffset, int kPlanes, int kRows>
 void int_panel_rows(const IntPanel& a, int64_t first_row) {
   const int64_t num_blocks = a.x.cols / kBlockCols;
   F16x sum[kRows];
@@ -145,19 +147,21 @@ void int_panel_rows(const IntPanel& a, int64_t first_row) {
         const int64_t at = (first_row + r) * a.x.cols + block * kBlockCols;
         const int64_t block_at = (first_row + r) * num_blocks + block;
         const int8_t* high = a.x.high + at;
-        const int8_t* low = a.x.low + at;
+        const int8_t* low = kPlanes == 2 ? a.x.low + at : nullptr;
         const int32_t* sums = a.x.sums + 2 * block_at;
         const float x_scale = a.x.scale[block_at];
         vf total = sum[r].p[part];
         if constexpr (kScales == PanelScales::k_signed) {
-          const vi first = centered_dot<Codes, kOffset, 4>(w, high, low, sums[0]);
-          const vi second = centered_dot<Codes, kOffset, 4>(w + 4, high + 16, low + 16, sums[1]);
+          const int8_t* second_low = kPlanes == 2 ? low + 16 : nullptr;
+          const vi first = centered_dot<Codes, kOffset, 4, kPlanes>(w, high, low, sums[0]);
+          const vi second =
+              centered_dot<Codes, kOffset, 4, kPlanes>(w + 4, high + 16, second_low, sums[1]);
           total = mul_add_part(__builtin_convertvector(first, vf), scales.scale.p[part] * x_scale,
                                total);
           total = mul_add_part(__builtin_convertvector(second, vf),
                                scales.second_scale.p[part] * x_scale, total);
         } else {
-          const vi dot = centered_dot<Codes, kOffset, 8>(w, high, low, sums[0] + sums[1]);
+          const vi dot = centered_dot<Codes, kOffset, 8, kPlanes>(w, high, low, sums[0] + sums[1]);
           total =
               mul_add_part(__builtin_convertvector(dot, vf), scales.scale.p[part] * x_scale, total);
         }
@@ -173,16 +177,41 @@ void int_panel_rows(const IntPanel& a, int64_t first_row) {
   }
 }
 
-template <class Codes, PanelScales kScales, int kOffset>
-HEADRACE_INLINE void int_panel(const IntPanel& a) {
+template <int kPlanes, class Codes, PanelScales kScales, int kOffset>
+void int_panel(const IntPanel& a) {
   int64_t r = 0;
   if constexpr (kRowsTogether > 4) {
-    for (; r + 8 <= a.num_rows; r += 8) int_panel_rows<Codes, kScales, kOffset, 8>(a, r);
+    for (; r + 8 <= a.num_rows; r += 8) int_panel_rows<Codes, kScales, kOffset, kPlanes, 8>(a, r);
   }
-  for (; r + 4 <= a.num_rows; r += 4) int_panel_rows<Codes, kScales, kOffset, 4>(a, r);
-  for (; r + 2 <= a.num_rows; r += 2) int_panel_rows<Codes, kScales, kOffset, 2>(a, r);
-  for (; r < a.num_rows; ++r) int_panel_rows<Codes, kScales, kOffset, 1>(a, r);
+  for (; r + 4 <= a.num_rows; r += 4) int_panel_rows<Codes, kScales, kOffset, kPlanes, 4>(a, r);
+  for (; r + 2 <= a.num_rows; r += 2) int_panel_rows<Codes, kScales, kOffset, kPlanes, 2>(a, r);
+  for (; r < a.num_rows; ++r) int_panel_rows<Codes, kScales, kOffset, kPlanes, 1>(a, r);
 }
 
 }  // namespace
+
+namespace HEADRACE_ISA_NAMESPACE {
+
+const PanelFunction int8_panels[kNumPanelFormats] = {
+    int_panel<1, CodesU4, PanelScales::one, 8>,
+    int_panel<1, CodesU4, PanelScales::with_min, 0>,
+    int_panel<1, CodesU5, PanelScales::one, 16>,
+    int_panel<1, CodesU5, PanelScales::with_min, 0>,
+    int_panel<1, CodesS8, PanelScales::one, kSignedOffset>,
+    int_panel<1, CodesU4, PanelScales::k_min, 0>,
+    int_panel<1, CodesU5, PanelScales::k_min, 0>,
+    int_panel<1, CodesU6, PanelScales::k_signed, 32>,
+};
+const PanelFunction int15_panels[kNumPanelFormats] = {
+    int_panel<2, CodesU4, PanelScales::one, 8>,
+    int_panel<2, CodesU4, PanelScales::with_min, 0>,
+    int_panel<2, CodesU5, PanelScales::one, 16>,
+    int_panel<2, CodesU5, PanelScales::with_min, 0>,
+    int_panel<2, CodesS8, PanelScales::one, kSignedOffset>,
+    int_panel<2, CodesU4, PanelScales::k_min, 0>,
+    int_panel<2, CodesU5, PanelScales::k_min, 0>,
+    int_panel<2, CodesU6, PanelScales::k_signed, 32>,
+};
+
+}  // namespace HEADRACE_ISA_NAMESPACE
 }  // namespace headrace

@@ -7,9 +7,9 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "reference",
+    .form = {ActivationForm::f32, ActivationForm::f32},
+    .forms = {},
     .float_panel = float_panel,
-    .quantize_row = nullptr,
-    .int_panel = {},
     .attend = attend,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,
