@@ -40,14 +40,15 @@ struct CpuContext {
     const size_t planes = form == ActivationForm::int15 ? 2 : 1;
     if (memory.planes.size() < planes * elements) memory.planes.resize(planes * elements);
     if (memory.block_floats.size() < 2 * blocks) memory.block_floats.resize(2 * blocks);
-    if (memory.block_sums.size() < 2 * blocks) memory.block_sums.resize(2 * blocks);
+    if (memory.block_sums.size() < 3 * blocks) memory.block_sums.resize(3 * blocks);
     QuantizedRows rows;
     rows.high = memory.planes.data();
     if (planes == 2) rows.low = memory.planes.data() + elements;
     rows.scale = memory.block_floats.data();
     rows.scaled_sum = memory.block_floats.data() + blocks;
-    rows.sums = memory.block_sums.data();
+    rows.negated_sums = memory.block_sums.data();
     rows.cols = cols;
+    rows.num_rows = num_rows;
     return rows;
   }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backend/cpu/kernels/tables.h"
+#include "backend/cpu/matrix.h"
 #include "backend/cpu/test_tensors.h"
 
 namespace headrace {
@@ -104,68 +105,105 @@ TEST(ReferenceKernels, AttentionGivesTheSameBitsInEveryWidth) {
   }
 }
 
-/// One row quantised by itself.
-struct QuantizedRow {
-  QuantizedRow(const KernelTable& table, ActivationForm form, std::span<const float> x)
-      : high(x.size()),
-        low(x.size()),
-        scale(x.size() / 32),
-        scaled_sum(x.size() / 32),
-        sums(x.size() / 16) {
-    const bool two_planes = form == ActivationForm::int15;
-    const QuantizedRows rows{high.data(),  two_planes ? low.data() : nullptr,
-                             scale.data(), scaled_sum.data(),
-                             sums.data(),  static_cast<int64_t>(x.size())};
-    table.forms[static_cast<size_t>(form)].quantize_row(x.data(), 0, rows);
-    for (size_t i = 0; i < x.size(); ++i) {
-      integers.push_back(two_planes ? 128 * high[i] + low[i] : high[i]);
+/// Rows quantised together, and where their parts are by the description of QuantizedRows.
+struct Quantized {
+  Quantized(const KernelTable& table, ActivationForm form, const Tensor& x)
+      : num_rows(x.rows),
+        num_blocks(x.cols / 32),
+        two_planes(form == ActivationForm::int15),
+        high(static_cast<size_t>(x.rows * x.cols)),
+        low(high.size()),
+        scale(high.size() / 32),
+        scaled_sum(high.size() / 32),
+        negated_sums(3 * scale.size()) {
+    for (int64_t r = 0; r < x.rows; ++r) {
+      table.forms[static_cast<size_t>(form)].quantize_row(x.f32(r), r, rows());
     }
   }
 
+  QuantizedRows rows() {
+    QuantizedRows rows;
+    rows.high = high.data();
+    if (two_planes) rows.low = low.data();
+    rows.scale = scale.data();
+    rows.scaled_sum = scaled_sum.data();
+    rows.negated_sums = negated_sums.data();
+    rows.cols = 32 * num_blocks;
+    rows.num_rows = num_rows;
+    return rows;
+  }
+
+  int64_t tile(int64_t row) const { return row / kTileRows * kTileRows; }
+  int64_t height(int64_t row) const { return std::min(kTileRows, num_rows - tile(row)); }
+  size_t block_at(int64_t row, int64_t block) const {
+    return static_cast<size_t>(tile(row) * num_blocks + block * height(row) + row % kTileRows);
+  }
+  size_t at(int64_t row, int64_t col) const {
+    return 32 * block_at(row, col / 32) + static_cast<size_t>(col % 32);
+  }
+  int32_t integer(int64_t row, int64_t col) const {
+    return two_planes ? 128 * high[at(row, col)] + low[at(row, col)] : high[at(row, col)];
+  }
+  /// which: 0 for the block, 1 and 2 for its halves.
+  int32_t negated_sum(int64_t row, int64_t block, int64_t which) const {
+    return negated_sums[static_cast<size_t>(3 * tile(row) * num_blocks +
+                                            (3 * block + which) * height(row) + row % kTileRows)];
+  }
+
+  int64_t num_rows;
+  int64_t num_blocks;
+  bool two_planes;
   std::vector<int8_t> high;
   std::vector<int8_t> low;
   std::vector<float> scale;
   std::vector<float> scaled_sum;
-  std::vector<int32_t> sums;
-  std::vector<int32_t> integers;
+  std::vector<int32_t> negated_sums;
 };
 
-void expect_quantised_rows(const KernelTable& table, ActivationForm form) {
-  SCOPED_TRACE(std::string(table.name) + (form == ActivationForm::int8 ? " int8" : " int15"));
-  std::vector<float> x(96);
-  Numbers numbers(6);
-  for (float& value : x) value = 100.0F * numbers.unit();
-  for (size_t i = 32; i < 64; ++i) x[i] = 0.0F;
-  x[70] = -1000.0F;
-  const QuantizedRow q(table, form, x);
-  for (size_t i = 0; i < x.size(); ++i) {
-    ASSERT_GE(q.high[i], -127);
-    ASSERT_GE(q.low[i], -64);
-    ASSERT_LE(q.low[i], 63);
-    ASSERT_NEAR(double{q.scale[i / 32]} * q.integers[i], x[i], 0.501 * q.scale[i / 32]) << i;
+void expect_quantised_row(const Quantized& q, const Tensor& x, int64_t row) {
+  for (int64_t block = 0; block < q.num_blocks; ++block) {
+    const float scale = q.scale[q.block_at(row, block)];
+    int32_t sums[2] = {};
+    for (int64_t col = 32 * block; col < 32 * block + 32; ++col) {
+      ASSERT_GE(q.high[q.at(row, col)], -127);
+      ASSERT_GE(q.low[q.at(row, col)], -64);
+      ASSERT_LE(q.low[q.at(row, col)], 63);
+      ASSERT_NEAR(double{scale} * q.integer(row, col), x.f32(row)[col], 0.501 * scale) << col;
+      sums[col / 16 % 2] += q.integer(row, col);
+    }
+    EXPECT_EQ(q.negated_sum(row, block, 0), -(sums[0] + sums[1]));
+    EXPECT_EQ(q.negated_sum(row, block, 1), -sums[0]);
+    EXPECT_EQ(q.negated_sum(row, block, 2), -sums[1]);
+    EXPECT_EQ(q.scaled_sum[q.block_at(row, block)], scale * static_cast<float>(sums[0] + sums[1]));
   }
-  EXPECT_EQ(q.high[70], -127);
-  for (size_t half = 0; half < 6; ++half) {
-    int32_t sum = 0;
-    for (size_t i = 16 * half; i < 16 * half + 16; ++i) sum += q.integers[i];
-    EXPECT_EQ(q.sums[half], sum);
-  }
-  EXPECT_EQ(q.scale[1], 0.0F);
-  for (size_t b = 0; b < 3; ++b) {
-    EXPECT_EQ(q.scaled_sum[b], q.scale[b] * static_cast<float>(q.sums[2 * b] + q.sums[2 * b + 1]));
-  }
+}
+
+void expect_quantised_rows(const KernelTable& table, ActivationForm form, int64_t num_rows) {
+  SCOPED_TRACE(std::string(table.name) + (form == ActivationForm::int8 ? " int8 " : " int15 ") +
+               std::to_string(num_rows));
+  const Buffer buffer = random_rows(num_rows, 96, 6, 100.0F);
+  const Tensor x = buffer.view();
+  const int64_t last = num_rows - 1;
+  for (int64_t col = 32; col < 64; ++col) x.f32(last)[col] = 0.0F;
+  x.f32(last)[70] = -1000.0F;
+  const Quantized q(table, form, x);
+  for (int64_t row = 0; row < num_rows; ++row) expect_quantised_row(q, x, row);
+  EXPECT_EQ(q.high[q.at(last, 70)], -127);
+  EXPECT_EQ(q.scale[q.block_at(last, 1)], 0.0F);
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    x[5] = bad;
-    const QuantizedRow poisoned(table, form, x);
-    EXPECT_TRUE(std::isnan(poisoned.scale[0]));
-    EXPECT_TRUE(std::isnan(poisoned.scaled_sum[0]));
-    EXPECT_EQ(poisoned.sums[0], 0) << "garbage would overflow the sums of a row";
-    EXPECT_EQ(poisoned.high[5], 0);
-    EXPECT_FALSE(std::isnan(poisoned.scale[1]));
+    x.f32(last)[5] = bad;
+    const Quantized poisoned(table, form, x);
+    const size_t block = poisoned.block_at(last, 0);
+    EXPECT_TRUE(std::isnan(poisoned.scale[block]));
+    EXPECT_TRUE(std::isnan(poisoned.scaled_sum[block]));
+    EXPECT_EQ(poisoned.negated_sum(last, 0, 0), 0) << "garbage would overflow the sums of a row";
+    EXPECT_EQ(poisoned.high[poisoned.at(last, 5)], 0);
+    EXPECT_FALSE(std::isnan(poisoned.scale[poisoned.block_at(last, 1)]));
   }
-  for (size_t i = 0; i < 32; ++i) x[i] = 1e-38F;
-  EXPECT_EQ(QuantizedRow(table, form, x).scale[0], 0.0F);
+  for (int64_t col = 0; col < 32; ++col) x.f32(last)[col] = 1e-38F;
+  const Quantized tiny(table, form, x);
+  EXPECT_EQ(tiny.scale[tiny.block_at(last, 0)], 0.0F);
 }
 
 TEST(QuantizeRow, KeepsItsBitsAndItsSums) {
@@ -174,11 +212,62 @@ TEST(QuantizeRow, KeepsItsBitsAndItsSums) {
     const KernelTable& table = kernel_table(isa);
     for (const auto form : {ActivationForm::int8, ActivationForm::int15}) {
       if (table.forms[static_cast<size_t>(form)].quantize_row == nullptr) continue;
-      expect_quantised_rows(table, form);
+      for (const int64_t num_rows : {1, 3, 8, 21}) expect_quantised_rows(table, form, num_rows);
       ++num_forms;
     }
   }
   std::cout << num_forms << " forms on all instruction sets\n";
+}
+
+/// What a table's kernels give for packed weights and rows.
+std::vector<float> run_panels(const KernelTable& table, ActivationForm form,
+                              const CpuMatrix& matrix, const Tensor& x) {
+  Quantized q(table, form, x);
+  const Buffer out(DType::f32, x.rows, matrix.rows());
+  const auto view = matrix.packed_panels(0);
+  PanelRun run;
+  run.panels = view.panels;
+  run.panel_bytes = view.panel_bytes;
+  run.scales_bytes = view.scales_bytes;
+  run.x = q.rows();
+  run.num_rows = x.rows;
+  run.num_outputs = matrix.rows();
+  run.out = out.view().f32();
+  run.out_stride = matrix.rows();
+  table.forms[static_cast<size_t>(form)].panels[static_cast<size_t>(view.format)](run);
+  return to_vector(out.view());
+}
+
+TEST(IntegerPanels, TablesOfOneIsaGiveTheSameBits) {
+  ThreadPool pool(1);
+  int num_compared = 0;
+  for (const Isa isa : available_isas()) {
+    const auto tables = kernel_tables(isa);
+    if (isa == Isa::reference) continue;
+    for (const FormatTraits& format : all_formats()) {
+      for (const Codes codes :
+           {Codes::random, Codes::all_ones, Codes::all_zeros, Codes::only_top_bits}) {
+        const auto data = made_up_blocks(format.format, 40, 768, 8, codes);
+        const auto matrix =
+            CpuMatrix::pack({format.format, 40, 768, data, {}, "w"}, pool, MatrixStorage::packed);
+        ASSERT_TRUE(matrix.ok());
+        if ((*matrix)->storage() != MatrixStorage::packed) continue;
+        const Buffer x = random_rows(13, 768, 9);
+        for (int64_t i = 0; i < 768; ++i) x.view().f32(1)[i] = 1.0F;
+        for (int64_t i = 0; i < 768; ++i) x.view().f32(2)[i] = i / 2 % 2 == 0 ? 1.0F : -1.0F;
+        for (const auto form : {ActivationForm::int8, ActivationForm::int15}) {
+          if (tables[0]->forms[static_cast<size_t>(form)].panels == nullptr) continue;
+          const auto expected = run_panels(*tables[0], form, **matrix, x.view());
+          for (size_t i = 1; i < tables.size(); ++i) {
+            EXPECT_TRUE(same_bits(run_panels(*tables[i], form, **matrix, x.view()), expected))
+                << format.name << " on " << tables[i]->name;
+            ++num_compared;
+          }
+        }
+      }
+    }
+  }
+  std::cout << num_compared << " products compared\n";
 }
 
 }  // namespace

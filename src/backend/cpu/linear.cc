@@ -1,8 +1,8 @@
 // See linear.h.
 #include "backend/cpu/linear.h"
 
+#include <algorithm>
 #include <array>
-#include <vector>
 
 #include "backend/cpu/matrix.h"
 
@@ -36,37 +36,73 @@ void quantize(CpuContext& context, Input& input, ActivationForm form) {
   context.for_rows(x.rows, x.cols, [&](int64_t r) { quantize_row(x.f32(r), r, q); });
 }
 
-void run_int_panel(const CpuContext& context, const Input& input, const LinearTask& task,
-                   int64_t panel) {
-  const int64_t first = panel * kPanelRows;
-  const CpuMatrix::IntPanelView view = matrix_of(task).int_panel(panel);
-  const auto form = static_cast<size_t>(context.form_of(matrix_of(task).precision()));
-  IntPanel args;
-  args.scales = view.scales;
-  args.codes = view.codes;
+/// Panels [first, end) of a packed matrix times rows [first_row, end_row).
+void run_packed(const CpuContext& context, const Input& input, const LinearTask& task,
+                int64_t first, int64_t end, int64_t first_row, int64_t end_row) {
+  const CpuMatrix& matrix = matrix_of(task);
+  const CpuMatrix::PackedView view = matrix.packed_panels(first);
+  const auto form = static_cast<size_t>(context.form_of(matrix.precision()));
+  const int64_t first_output = first * kPanelRows;
+  PanelRun args;
+  args.panels = view.panels;
+  args.panel_bytes = view.panel_bytes;
+  args.scales_bytes = view.scales_bytes;
   args.x = input.quantized[form];
-  args.num_rows = input.x.rows;
-  args.bias = task.bias.data != nullptr ? task.bias.f32() + first : nullptr;
-  args.out = task.out.f32() + first;
+  args.first_row = first_row;
+  args.num_rows = end_row - first_row;
+  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
+  args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
+  args.out = task.out.f32() + first_output;
   args.out_stride = task.out.row_stride;
-  args.num_lanes = std::min(kPanelRows, task.weight->rows() - first);
   context.kernels.forms[form].panels[static_cast<size_t>(view.format)](args);
 }
 
-void run_float_panel(const CpuContext& context, const Input& input, const LinearTask& task,
-                     int64_t panel, float* scratch) {
-  const int64_t first = panel * kPanelRows;
-  FloatPanel args;
-  args.panel = matrix_of(task).float_panel(panel, scratch);
-  args.x = input.x.f32();
-  args.x_stride = input.x.row_stride;
-  args.cols = input.x.cols;
-  args.num_rows = input.x.rows;
-  args.bias = task.bias.data != nullptr ? task.bias.f32() + first : nullptr;
-  args.out = task.out.f32() + first;
-  args.out_stride = task.out.row_stride;
-  args.num_lanes = std::min(kPanelRows, task.weight->rows() - first);
-  context.kernels.float_panel(args);
+/// Panels [first, end) of a matrix of floats times all rows. scratch: for decoding a panel.
+void run_floats(const CpuContext& context, const Input& input, const LinearTask& task,
+                int64_t first, int64_t end, float* scratch) {
+  for (int64_t panel = first; panel < end; ++panel) {
+    const int64_t first_output = panel * kPanelRows;
+    FloatPanel args;
+    args.panel = matrix_of(task).float_panel(panel, scratch);
+    args.x = input.x.f32();
+    args.x_stride = input.x.row_stride;
+    args.cols = input.x.cols;
+    args.num_rows = input.x.rows;
+    args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
+    args.out = task.out.f32() + first_output;
+    args.out_stride = task.out.row_stride;
+    args.num_lanes = std::min(kPanelRows, task.weight->rows() - first_output);
+    context.kernels.float_panel(args);
+  }
+}
+
+/// How the outputs of a group of products are shared out: items are runs of panels, counted through
+/// all tasks, times groups of rows.
+struct Shares {
+  int64_t num_panels = 0;
+  int64_t panels_a_share = 0;
+  int64_t num_shares = 0;
+  int64_t rows_a_group = 0;
+  int64_t num_groups = 0;
+};
+
+Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_threads) {
+  // Quantised rows of a group stay in a second-level cache while weights pass by.
+  constexpr int64_t kGroupBytes = 256 << 10;
+  // Kernels take panels two at a time and rows in tiles.
+  constexpr int64_t kPanelStep = 2;
+  constexpr int64_t kRowStep = 32;
+  static_assert(kRowStep % kTileRows == 0);
+  // Enough items that a thread which is held up does not hold up the others for long.
+  constexpr int64_t kItemsAThread = 8;
+  Shares shares;
+  shares.num_panels = num_panels;
+  shares.rows_a_group = std::max<int64_t>(1, kGroupBytes / cols / kRowStep) * kRowStep;
+  shares.num_groups = ceil_div(num_rows, shares.rows_a_group);
+  const int64_t panels = num_panels * shares.num_groups / (kItemsAThread * num_threads);
+  shares.panels_a_share = std::max<int64_t>(1, panels / kPanelStep) * kPanelStep;
+  shares.num_shares = ceil_div(num_panels, shares.panels_a_share);
+  return shares;
 }
 
 }  // namespace
@@ -76,12 +112,11 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
   Input input{x, {}};
   std::array<bool, kNumActivationForms> is_needed = {};
   bool any_source = false;
-  // Panels of all tasks, counted through.
-  std::vector<int64_t> first_panel(tasks.size() + 1, 0);
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    check_task(x, tasks[i]);
-    const CpuMatrix& matrix = matrix_of(tasks[i]);
-    first_panel[i + 1] = first_panel[i] + matrix.num_panels();
+  int64_t num_panels = 0;
+  for (const LinearTask& task : tasks) {
+    check_task(x, task);
+    const CpuMatrix& matrix = matrix_of(task);
+    num_panels += matrix.num_panels();
     if (matrix.storage() == MatrixStorage::packed) {
       is_needed[static_cast<size_t>(context.form_of(matrix.precision()))] = true;
     }
@@ -90,25 +125,33 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
   for (size_t form = 0; form < is_needed.size(); ++form) {
     if (is_needed[form]) quantize(context, input, static_cast<ActivationForm>(form));
   }
-  const int64_t num_panels = first_panel.back();
   const int num_threads = context.pool.num_threads();
-  // Enough shares that a thread which is held up does not hold up the others for long.
-  const int64_t share = std::max<int64_t>(1, num_panels / (8 * num_threads));
+  const Shares shares = share_out(num_panels, x.rows, x.cols, num_threads);
   const int64_t scratch_size = any_source ? x.cols * (kPanelRows + 1) : 0;
   float* scratch = context.scratch(static_cast<size_t>(scratch_size * num_threads));
-  context.pool.parallel_for(ceil_div(num_panels, share), [&](int64_t item, int worker) {
-    const int64_t end = std::min(num_panels, (item + 1) * share);
-    size_t i = 0;
-    for (int64_t panel = item * share; panel < end; ++panel) {
-      while (panel >= first_panel[i + 1]) ++i;
-      if (matrix_of(tasks[i]).storage() == MatrixStorage::packed) {
-        run_int_panel(context, input, tasks[i], panel - first_panel[i]);
-      } else {
-        run_float_panel(context, input, tasks[i], panel - first_panel[i],
-                        scratch + worker * scratch_size);
+  const auto run_item = [&](int64_t item, int worker) {
+    const int64_t group = item / shares.num_shares;
+    const int64_t first_row = group * shares.rows_a_group;
+    const int64_t end_row = std::min(x.rows, first_row + shares.rows_a_group);
+    int64_t first = item % shares.num_shares * shares.panels_a_share;
+    int64_t end = std::min(num_panels, first + shares.panels_a_share);
+    // The tasks whose panels are among them.
+    for (const LinearTask& task : tasks) {
+      const CpuMatrix& matrix = matrix_of(task);
+      const int64_t task_end = std::min(end, matrix.num_panels());
+      if (first < task_end) {
+        if (matrix.storage() == MatrixStorage::packed) {
+          run_packed(context, input, task, first, task_end, first_row, end_row);
+        } else if (group == 0) {  // decoded once for all rows
+          run_floats(context, input, task, first, task_end, scratch + worker * scratch_size);
+        }
       }
+      first = std::max<int64_t>(0, first - matrix.num_panels());
+      end -= matrix.num_panels();
+      if (end <= 0) break;
     }
-  });
+  };
+  context.pool.parallel_for(shares.num_groups * shares.num_shares, run_item);
 }
 
 }  // namespace headrace

@@ -182,10 +182,10 @@ const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
   return scratch;
 }
 
-CpuMatrix::IntPanelView CpuMatrix::int_panel(int64_t panel) const {
+CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
   HEADRACE_CHECK(storage_ == MatrixStorage::packed);
-  const auto* scales = reinterpret_cast<const uint8_t*>(panel_data(panel));
-  return {layout_.format, scales, scales + scales_bytes_};
+  return {layout_.format, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
+          static_cast<int64_t>(panel_bytes_), static_cast<int64_t>(scales_bytes_)};
 }
 
 }  // namespace headrace

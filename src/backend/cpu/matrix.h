@@ -44,13 +44,14 @@ class CpuMatrix final : public Matrix {
   /// `scratch` ([cols * 17]).
   const float* float_panel(int64_t panel, float* scratch) const;
 
-  /// Of packed storage.
-  struct IntPanelView {
+  /// Of packed storage: a panel and what lies after it.
+  struct PackedView {
     PanelFormat format;
-    const uint8_t* scales = nullptr;
-    const uint8_t* codes = nullptr;
+    const uint8_t* panels = nullptr;
+    int64_t panel_bytes = 0;   ///< from one panel to the next
+    int64_t scales_bytes = 0;  ///< from a panel's start to its codes
   };
-  IntPanelView int_panel(int64_t panel) const;
+  PackedView packed_panels(int64_t first_panel) const;
 
  private:
   struct Free {

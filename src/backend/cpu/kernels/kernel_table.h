@@ -38,6 +38,9 @@ struct FloatPanel {
   int64_t num_lanes = 0;  ///< weight rows of this panel that exist, 1 to 16
 };
 
+/// Rows of a tile of QuantizedRows.
+inline constexpr int64_t kTileRows = 8;
+
 /// What a linear layer's input becomes before it is multiplied with a matrix.
 enum class ActivationForm : uint8_t {
   f32,    ///< stays as it is
@@ -49,27 +52,34 @@ inline constexpr int kNumActivationForms = 3;
 /// Rows of activations as integers, with a scale for each row and block of 32 columns.
 ///   int8:   x[r][k] is about scale[r][k / 32] * high[r][k]
 ///   int15:  x[r][k] is about scale[r][k / 32] * (128 * high[r][k] + low[r][k])
-/// high in [-127, 127], low in [-64, 63]. Row r begins at r * cols elements, of per-block arrays at
-/// r * cols / 32. cols is a multiple of 32. Which matrices use which: docs/decisions/.
+/// high in [-127, 127], low in [-64, 63]. cols is a multiple of 32. Which matrices use which:
+/// docs/decisions/.
+///
+/// Rows lie in tiles of kTileRows; the last tile has the rest. A tile of h rows lies block by block
+/// of 32 columns, so that a kernel walks through memory from end to end: high and low are
+/// [tile][block][h][32], scale and scaled_sum [tile][block][h], negated_sums [tile][block][3][h].
 struct QuantizedRows {
   int8_t* high = nullptr;
   int8_t* low = nullptr;  ///< int15 only
   float* scale = nullptr;
-  float* scaled_sum = nullptr;  ///< scale * the block's sum of integers
-  int32_t* sums = nullptr;      ///< sums of integers over each 16 columns: two a block
+  float* scaled_sum = nullptr;      ///< scale * the block's sum of integers
+  int32_t* negated_sums = nullptr;  ///< -1 * sums of a block's integers: all, first 16, last 16
   int64_t cols = 0;
+  int64_t num_rows = 0;
 };
 
-/// One panel of packed integer weights times rows of activations.
-struct IntPanel {
-  const uint8_t* scales = nullptr;  ///< see panel_layout.h
-  const uint8_t* codes = nullptr;
+/// Consecutive panels of packed weights times a range of rows of activations.
+struct PanelRun {
+  const uint8_t* panels = nullptr;  ///< each: scales, then codes; see panel_layout.h
+  int64_t panel_bytes = 0;          ///< from one panel to the next
+  int64_t scales_bytes = 0;         ///< from a panel's start to its codes
   QuantizedRows x;
+  int64_t first_row = 0;  ///< of x and out; a multiple of kTileRows
   int64_t num_rows = 0;
-  const float* bias = nullptr;  ///< [num_lanes] or null
-  float* out = nullptr;         ///< [num_rows, num_lanes], out_stride apart
+  int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
+  const float* bias = nullptr;  ///< [num_outputs] or null
+  float* out = nullptr;         ///< [x.num_rows, num_outputs], out_stride apart
   int64_t out_stride = 0;
-  int64_t num_lanes = 0;  ///< weight rows of this panel that exist, 1 to 16
 };
 
 /// Online softmax of some query rows over one range of keys of one KV head.
@@ -102,14 +112,14 @@ struct AttentionTile {
   float* scratch = nullptr;  ///< [num_rows * kAttentionBlockKeys]
 };
 
-using PanelFunction = void (*)(const IntPanel& args);
+using PanelFunction = void (*)(const PanelRun& args);
 
 /// How inputs of one form are made and multiplied.
 struct FormKernels {
   /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
   /// their block's scale NaN.
   void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
-  /// [kNumPanelFormats]: out[r][lane] = sum over k of x[r][k] * weight[lane][k] (+ bias[lane]).
+  /// [kNumPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]).
   const PanelFunction* panels;
 };
 

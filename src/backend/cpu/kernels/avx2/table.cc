@@ -1,26 +1,46 @@
-// The kernels of the AVX2 path.
+// The kernels of the AVX2 path, and the same with the products of AVX-VNNI.
 #include "backend/cpu/kernels/kernel_names.inl"
+
+namespace headrace::avx2_vnni {
+
+extern const PanelFunction int8_panels[kNumPanelFormats];
+extern const PanelFunction int15_panels[kNumPanelFormats];
+
+}  // namespace headrace::avx2_vnni
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
+namespace {
+
+constexpr KernelTable table(const char* name, const PanelFunction* int8,
+                            const PanelFunction* int15) {
+  return {
+      .name = name,
+      .form = {ActivationForm::int8, ActivationForm::int15},
+      .forms = {{}, {quantize_row_int8, int8}, {quantize_row_int15, int15}},
+      .float_panel = float_panel,
+      .attend = attend,
+      .attend_merge = attend_merge,
+      .rms_norm = rms_norm,
+      .rope_neox = rope_neox,
+      .rope_interleaved = rope_interleaved,
+      .silu_mul = silu_mul,
+      .gelu_tanh_mul = gelu_tanh_mul,
+      .add = add,
+      .scale = scale,
+      .soft_cap = soft_cap,
+      .argmax = argmax,
+      .to_f16 = to_f16,
+  };
+}
+
+}  // namespace
+
 extern const KernelTable kTable;
-const KernelTable kTable = {
-    .name = "avx2",
-    .form = {ActivationForm::int8, ActivationForm::int15},
-    .forms = {{}, {quantize_row_int8, int8_panels}, {quantize_row_int15, int15_panels}},
-    .float_panel = float_panel,
-    .attend = attend,
-    .attend_merge = attend_merge,
-    .rms_norm = rms_norm,
-    .rope_neox = rope_neox,
-    .rope_interleaved = rope_interleaved,
-    .silu_mul = silu_mul,
-    .gelu_tanh_mul = gelu_tanh_mul,
-    .add = add,
-    .scale = scale,
-    .soft_cap = soft_cap,
-    .argmax = argmax,
-    .to_f16 = to_f16,
-};
+const KernelTable kTable = table("avx2", int8_panels, int15_panels);
+
+extern const KernelTable kVnniTable;
+const KernelTable kVnniTable =
+    table("avx2 (VNNI)", avx2_vnni::int8_panels, avx2_vnni::int15_panels);
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

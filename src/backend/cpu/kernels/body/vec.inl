@@ -22,6 +22,8 @@ namespace {
 
 using vf = float __attribute__((vector_size(4 * HEADRACE_LANES)));
 using vi = int32_t __attribute__((vector_size(4 * HEADRACE_LANES)));
+using vbyte = int8_t __attribute__((vector_size(HEADRACE_LANES)));  // one a lane
+using vubyte = uint8_t __attribute__((vector_size(HEADRACE_LANES)));
 using vu = uint32_t __attribute__((vector_size(4 * HEADRACE_LANES)));
 constexpr int kParts = 16 / HEADRACE_LANES;
 
@@ -187,15 +189,21 @@ HEADRACE_INLINE F16x load(const uint16_t* half) {
 }
 
 /// Sixteen small integers as floats.
+template <class Bytes>
+HEADRACE_INLINE F16x integers_of_bytes(const void* x) {
+  F16x r;
+  HEADRACE_EACH {
+    Bytes bytes;
+    std::memcpy(&bytes, static_cast<const char*>(x) + i * HEADRACE_LANES, sizeof(bytes));
+    r.p[i] = __builtin_convertvector(__builtin_convertvector(bytes, vi), vf);
+  }
+  return r;
+}
 HEADRACE_INLINE F16x load_integers(const uint8_t* x) {
-  float lanes[16];
-  for (int i = 0; i < 16; ++i) lanes[i] = static_cast<float>(x[i]);
-  return load(lanes);
+  return integers_of_bytes<vubyte>(x);
 }
 HEADRACE_INLINE F16x load_integers(const int8_t* x) {
-  float lanes[16];
-  for (int i = 0; i < 16; ++i) lanes[i] = static_cast<float>(x[i]);
-  return load(lanes);
+  return integers_of_bytes<vbyte>(x);
 }
 
 HEADRACE_INLINE float load_one(const float* x) {
