@@ -29,8 +29,8 @@ TEST(ReferenceKernels, EveryWidthGivesTheSameBits) {
   std::vector<float> expected;
   for (const KernelTable* table : tables) {
     std::vector<float> results(11 * 13);
-    FloatPanel args;
-    args.panel = panel.view().f32();
+    FloatRun args;
+    args.panels = panel.view().f32();
     args.x = x.view().f32();
     args.x_stride = cols;
     args.cols = cols;
@@ -38,8 +38,8 @@ TEST(ReferenceKernels, EveryWidthGivesTheSameBits) {
     args.bias = weight.view().f32();
     args.out = results.data();
     args.out_stride = 13;
-    args.num_lanes = 13;
-    table->float_panel(args);
+    args.num_outputs = 13;
+    table->f32_panels(args);
     std::vector<float> row(static_cast<size_t>(cols));
     const auto keep = [&] { results.insert(results.end(), row.begin(), row.end()); };
     table->rms_norm(x.view().f32(), weight.view().f32(), cols, 1e-5F, row.data());
@@ -228,7 +228,6 @@ std::vector<float> run_panels(const KernelTable& table, ActivationForm form,
   PanelRun run;
   run.panels = view.panels;
   run.panel_bytes = view.panel_bytes;
-  run.scales_bytes = view.scales_bytes;
   run.x = q.rows();
   run.num_rows = x.rows;
   run.num_outputs = matrix.rows();
@@ -256,7 +255,9 @@ TEST(IntegerPanels, TablesOfOneIsaGiveTheSameBits) {
         for (int64_t i = 0; i < 768; ++i) x.view().f32(1)[i] = 1.0F;
         for (int64_t i = 0; i < 768; ++i) x.view().f32(2)[i] = i / 2 % 2 == 0 ? 1.0F : -1.0F;
         for (const auto form : {ActivationForm::int8, ActivationForm::int15}) {
-          if (tables[0]->forms[static_cast<size_t>(form)].panels == nullptr) continue;
+          const PanelFunction* panels = tables[0]->forms[static_cast<size_t>(form)].panels;
+          const auto packed_as = static_cast<size_t>((*matrix)->packed_panels(0).format);
+          if (panels == nullptr || panels[packed_as] == nullptr) continue;
           const auto expected = run_panels(*tables[0], form, **matrix, x.view());
           for (size_t i = 1; i < tables.size(); ++i) {
             EXPECT_TRUE(same_bits(run_panels(*tables[i], form, **matrix, x.view()), expected))

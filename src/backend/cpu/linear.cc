@@ -21,6 +21,12 @@ const CpuMatrix& matrix_of(const LinearTask& task) {
   return static_cast<const CpuMatrix&>(*task.weight);
 }
 
+/// Whether the product is one of floats.
+bool is_float(const CpuMatrix& matrix) {
+  return matrix.storage() != MatrixStorage::packed || matrix.format() == Format::f16 ||
+         matrix.format() == Format::bf16;
+}
+
 /// One call's input in the forms that its weights ask for.
 struct Input {
   const Tensor& x;
@@ -46,7 +52,6 @@ void run_packed(const CpuContext& context, const Input& input, const LinearTask&
   PanelRun args;
   args.panels = view.panels;
   args.panel_bytes = view.panel_bytes;
-  args.scales_bytes = view.scales_bytes;
   args.x = input.quantized[form];
   args.first_row = first_row;
   args.num_rows = end_row - first_row;
@@ -57,22 +62,33 @@ void run_packed(const CpuContext& context, const Input& input, const LinearTask&
   context.kernels.forms[form].panels[static_cast<size_t>(view.format)](args);
 }
 
-/// Panels [first, end) of a matrix of floats times all rows. scratch: for decoding a panel.
+/// Panels [first, end) of a matrix of floats times rows [first_row, end_row). scratch: for decoding a
+/// panel of the file's format.
 void run_floats(const CpuContext& context, const Input& input, const LinearTask& task,
-                int64_t first, int64_t end, float* scratch) {
-  for (int64_t panel = first; panel < end; ++panel) {
+                int64_t first, int64_t end, int64_t first_row, int64_t end_row, float* scratch) {
+  const CpuMatrix& matrix = matrix_of(task);
+  const bool is_source = matrix.storage() == MatrixStorage::source;
+  const int64_t step = is_source ? 1 : end - first;
+  for (int64_t panel = first; panel < end; panel += step) {
     const int64_t first_output = panel * kPanelRows;
-    FloatPanel args;
-    args.panel = matrix_of(task).float_panel(panel, scratch);
-    args.x = input.x.f32();
+    FloatRun args;
+    args.x = input.x.f32(first_row);
     args.x_stride = input.x.row_stride;
     args.cols = input.x.cols;
-    args.num_rows = input.x.rows;
+    args.num_rows = end_row - first_row;
+    args.num_outputs = std::min((panel + step) * kPanelRows, matrix.rows()) - first_output;
     args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
-    args.out = task.out.f32() + first_output;
+    args.out = task.out.f32(first_row) + first_output;
     args.out_stride = task.out.row_stride;
-    args.num_lanes = std::min(kPanelRows, task.weight->rows() - first_output);
-    context.kernels.float_panel(args);
+    if (matrix.storage() == MatrixStorage::packed) {
+      const CpuMatrix::PackedView view = matrix.packed_panels(panel);
+      args.panels = view.panels;
+      (view.format == PanelFormat::f16 ? context.kernels.f16_panels
+                                       : context.kernels.bf16_panels)(args);
+    } else {
+      args.panels = matrix.float_panel(panel, scratch);
+      context.kernels.f32_panels(args);
+    }
   }
 }
 
@@ -117,7 +133,7 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
     check_task(x, task);
     const CpuMatrix& matrix = matrix_of(task);
     num_panels += matrix.num_panels();
-    if (matrix.storage() == MatrixStorage::packed) {
+    if (!is_float(matrix)) {
       is_needed[static_cast<size_t>(context.form_of(matrix.precision()))] = true;
     }
     any_source |= matrix.storage() == MatrixStorage::source;
@@ -140,10 +156,13 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
       const CpuMatrix& matrix = matrix_of(task);
       const int64_t task_end = std::min(end, matrix.num_panels());
       if (first < task_end) {
-        if (matrix.storage() == MatrixStorage::packed) {
+        float* worker_scratch = scratch + worker * scratch_size;
+        if (!is_float(matrix)) {
           run_packed(context, input, task, first, task_end, first_row, end_row);
+        } else if (matrix.storage() != MatrixStorage::source) {
+          run_floats(context, input, task, first, task_end, first_row, end_row, worker_scratch);
         } else if (group == 0) {  // decoded once for all rows
-          run_floats(context, input, task, first, task_end, scratch + worker * scratch_size);
+          run_floats(context, input, task, first, task_end, 0, x.rows, worker_scratch);
         }
       }
       first = std::max<int64_t>(0, first - matrix.num_panels());

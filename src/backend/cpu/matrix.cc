@@ -50,6 +50,9 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   matrix->rows_ = weight.rows;
   matrix->cols_ = weight.cols;
   matrix->format_ = weight.format;
+  if (storage == MatrixStorage::packed && weight.format == Format::f32) {
+    storage = MatrixStorage::decoded;
+  }
   matrix->storage_ = storage;
   matrix->precision_ = weight.precision;
   matrix->row_bytes_ = row_bytes;
@@ -60,7 +63,6 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   } else if (storage == MatrixStorage::packed) {
     if (const auto layout = panel_layout(weight.format)) {
       matrix->layout_ = *layout;
-      matrix->scales_bytes_ = panel_scales_bytes(*layout, weight.cols);
       panel_size = panel_bytes(*layout, weight.cols);
     } else {
       matrix->storage_ = MatrixStorage::source;
@@ -185,7 +187,7 @@ const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
 CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
   HEADRACE_CHECK(storage_ == MatrixStorage::packed);
   return {layout_.format, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
-          static_cast<int64_t>(panel_bytes_), static_cast<int64_t>(scales_bytes_)};
+          static_cast<int64_t>(panel_bytes_)};
 }
 
 }  // namespace headrace

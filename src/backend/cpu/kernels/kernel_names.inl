@@ -5,7 +5,9 @@
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
-void float_panel(const FloatPanel& args);
+void f32_panels(const FloatRun& args);
+void f16_panels(const FloatRun& args);
+void bf16_panels(const FloatRun& args);
 void quantize_row_int8(const float* values, int64_t row, const QuantizedRows& x);
 void quantize_row_int15(const float* values, int64_t row, const QuantizedRows& x);
 extern const PanelFunction int8_panels[kNumPanelFormats];

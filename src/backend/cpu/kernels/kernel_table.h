@@ -25,17 +25,17 @@ inline constexpr int64_t kAttentionBlockKeys = 128;
 /// Query rows of one call to KernelTable::attend.
 inline constexpr int64_t kMaxQueryRows = 32;
 
-/// One panel of float weights times rows of activations.
-struct FloatPanel {
-  const float* panel = nullptr;  ///< [cols][16]
+/// Consecutive panels of float weights times rows of activations.
+struct FloatRun {
+  const void* panels = nullptr;  ///< each [cols][16], of f32, f16 or bf16
   const float* x = nullptr;      ///< [num_rows, cols], x_stride apart
   int64_t x_stride = 0;
   int64_t cols = 0;
   int64_t num_rows = 0;
-  const float* bias = nullptr;  ///< [num_lanes] or null
-  float* out = nullptr;         ///< [num_rows, num_lanes], out_stride apart
+  int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
+  const float* bias = nullptr;  ///< [num_outputs] or null
+  float* out = nullptr;         ///< [num_rows, num_outputs], out_stride apart
   int64_t out_stride = 0;
-  int64_t num_lanes = 0;  ///< weight rows of this panel that exist, 1 to 16
 };
 
 /// Rows of a tile of QuantizedRows.
@@ -70,9 +70,8 @@ struct QuantizedRows {
 
 /// Consecutive panels of packed weights times a range of rows of activations.
 struct PanelRun {
-  const uint8_t* panels = nullptr;  ///< each: scales, then codes; see panel_layout.h
+  const uint8_t* panels = nullptr;  ///< see panel_layout.h
   int64_t panel_bytes = 0;          ///< from one panel to the next
-  int64_t scales_bytes = 0;         ///< from a panel's start to its codes
   QuantizedRows x;
   int64_t first_row = 0;  ///< of x and out; a multiple of kTileRows
   int64_t num_rows = 0;
@@ -132,8 +131,11 @@ struct KernelTable {
   /// By ActivationForm; null where no precision asks for it, and for f32.
   FormKernels forms[kNumActivationForms];
 
-  /// out[r][lane] = sum over k of x[r][k] * panel[k][lane] (+ bias[lane]).
-  void (*float_panel)(const FloatPanel& args);
+  // out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]), by the type of the weights. Null:
+  // this table has only floats.
+  void (*f32_panels)(const FloatRun& args);
+  void (*f16_panels)(const FloatRun& args);
+  void (*bf16_panels)(const FloatRun& args);
 
   void (*attend)(const AttentionTile& args);
   /// total = total merged with part, for one row: (max, sum, out [head_dim]).
