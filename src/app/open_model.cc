@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "app/memory_plan.h"
-#include "app/model_needs.h"
 #include "backend/cpu/cpu_backend.h"
 #include "base/cpu_features.h"
 #include "base/os/system_limits.h"
 #include "base/saturating.h"
 #include "engine/engine_impl.h"
+#include "model/registry.h"
 
 namespace headrace {
 namespace {
@@ -140,11 +140,10 @@ uint64_t estimated_weight_bytes(const Checkpoint& checkpoint, Isa isa) {
   return sum;
 }
 
-MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config,
-                     std::span<const CacheSpec> caches, uint64_t weight_bytes) {
-  MemoryNeeds needs = needs_of_config(config, opened.tokenizer->vocab_size());
-  needs.weight_bytes = weight_bytes;
-  needs.caches = caches;
+/// What running the model takes, its weights still in the file.
+MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, Isa isa) {
+  MemoryNeeds needs = memory_needs(config, opened.tokenizer->vocab_size());
+  needs.weight_bytes = estimated_weight_bytes(*opened.checkpoint, isa);
   needs.kv_type = opened.kv_type;
   needs.block_tokens = opened.options.block_tokens;
   needs.chunk_tokens = opened.options.chunk_tokens;
@@ -160,24 +159,16 @@ Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t av
 }
 
 /// Before anything large is read: whether the weights and the smallest cache fit.
-Result<void> check_memory(const OpenedModel& opened, Isa isa, uint64_t available) {
-  const auto config = read_model_config(*opened.checkpoint);
-  if (!config.ok()) return {};  // load_model says it better
-  const std::vector<CacheSpec> caches = cache_specs_of(*config);
-  const MemoryNeeds needs =
-      needs_of(opened, *config, caches, estimated_weight_bytes(*opened.checkpoint, isa));
+Result<void> check_memory(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {
   if (total_bytes(needs, 1) > budget_bytes(available)) return too_large(opened, needs, available);
   return {};
 }
 
 /// Sets `context`: what was asked, clamped to what the model was made for and to what fits
 /// `available` bytes.
-Result<void> set_context(OpenedModel& opened, uint64_t available) {
+Result<void> set_context(OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {
   const int64_t trained = opened.model->info().context_length;
   const int64_t asked = opened.options.context;
-  HEADRACE_ASSIGN(const ModelConfig config, read_model_config(*opened.checkpoint));
-  const auto caches = opened.model->cache_specs();
-  const MemoryNeeds needs = needs_of(opened, config, caches, opened.model->info().weight_bytes);
   const int64_t wanted = asked > 0 ? std::min(asked, trained) : trained;
   const int64_t fitting = largest_context(needs, available, wanted);
   if (fitting == 0) return too_large(opened, needs, available);
@@ -210,9 +201,11 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
 
   HEADRACE_ASSIGN(opened->tokenizer, make_tokenizer(opened->checkpoint->metadata(),
                                                     TokenizerOptions{options.pre_tokenizer}));
+  HEADRACE_ASSIGN(const RecognizedModel recognized, recognize(*opened->checkpoint));
+  MemoryNeeds needs = needs_of(*opened, recognized.config, isa);
   // Of before loading: the weights count once.
   const uint64_t available = memory_available_bytes();
-  HEADRACE_TRY(check_memory(*opened, isa, available));
+  HEADRACE_TRY(check_memory(*opened, needs, available));
   const int threads = options.num_threads > 0 ? options.num_threads : usable_processors();
   HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads));
   LoadModelOptions load_options;
@@ -222,7 +215,8 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
 
   HEADRACE_TRY(check_vocabulary(*opened->tokenizer, *opened->model));
   HEADRACE_TRY(set_chat_template(*opened));
-  HEADRACE_TRY(set_context(*opened, available));
+  needs.weight_bytes = opened->model->info().weight_bytes;
+  HEADRACE_TRY(set_context(*opened, needs, available));
   return opened;
 }
 

@@ -1,5 +1,6 @@
 // What decoder-only models have in common around their layers: config, cache specs, buffers and the
-// tensors outside the layers. An architecture adds its layers and its forward pass.
+// tensors outside the layers. An architecture adds its layers and its forward pass. What a model
+// caches and how wide its buffers are is known from its config alone, before anything is loaded.
 #pragma once
 
 #include <memory>
@@ -16,6 +17,12 @@
 #include "model/model.h"
 
 namespace headrace {
+
+/// What each layer of a model of this config caches, in order.
+std::vector<CacheSpec> cache_specs_of(const ModelConfig& config);
+
+/// The buffers of a model of this config with `vocab_size` tokens.
+ActivationSizes activation_sizes_of(const ModelConfig& config, int64_t vocab_size);
 
 class Decoder : public Model {
  public:
