@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/sampling_defaults.h"
+#include "base/os/signals.h"
 #include "base/os/terminal.h"
 #include "cli/chat_prompt.h"
 #include "cli/commands.h"
@@ -119,9 +120,8 @@ Result<int> run_checked(const RunArgs& args) {
   const bool to_terminal = is_terminal(StandardStream::output);
   HEADRACE_ASSIGN(const Generation done,
                   generate(*engine, model->tokenizer, std::move(request), [&](auto text) {
-                    if (args.json) return;
-                    print(shown_text(text, to_terminal));
-                    std::fflush(stdout);
+                    if (!args.json) print(shown_text(text, to_terminal));
+                    return flush_output();
                   }));
   if (args.json) {
     print_json(result_json(*model, done, warnings));
@@ -133,6 +133,7 @@ Result<int> run_checked(const RunArgs& args) {
     std::fputs(timings_text(done.stats).c_str(), stderr);
     std::fputs(fmt::format("end         {}\n", finish_reason_name(done.reason)).c_str(), stderr);
   }
+  if (done.reason == FinishReason::cancelled && flush_output()) end_by_interrupt();
   return kDone;
 }
 

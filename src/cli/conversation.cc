@@ -21,15 +21,14 @@ void Conversation::clear() {
   num_tokens_ = 0;
 }
 
-Result<Generation> Conversation::ask(std::string_view text,
-                                     const std::function<void(std::string_view)>& on_text) {
+Result<Generation> Conversation::ask(std::string_view text, const TextSink& on_text) {
   turns_.push_back(chat_message("user", text));
   auto answered = answer(on_text);
   if (!answered.ok()) turns_.erase(turns_.size() - 1);
   return answered;
 }
 
-Result<Generation> Conversation::retry(const std::function<void(std::string_view)>& on_text) {
+Result<Generation> Conversation::retry(const TextSink& on_text) {
   if (turns_.empty()) {
     return Error{ErrorCode::invalid_argument, "nothing was asked yet", "", ""};
   }
@@ -41,7 +40,7 @@ Result<Generation> Conversation::retry(const std::function<void(std::string_view
   return answered;
 }
 
-Result<Generation> Conversation::answer(const std::function<void(std::string_view)>& on_text) {
+Result<Generation> Conversation::answer(const TextSink& on_text) {
   Request request;
   HEADRACE_ASSIGN(request.prompt, chat_prompt_ids(model_, messages(), false));
   request.sampling = sampling_;
