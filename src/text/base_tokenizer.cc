@@ -1,6 +1,7 @@
 // See base_tokenizer.h.
 #include "text/base_tokenizer.h"
 
+#include <algorithm>
 #include <new>
 
 #include "base/check.h"
@@ -9,6 +10,7 @@ namespace headrace::text {
 namespace {
 
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
+constexpr size_t kMaxReserved = size_t{1} << 24;  // tokens
 
 Error too_long() {
   return Error{ErrorCode::resource_exhausted, "expected a text of at most 1 GiB", "tokenizer", ""};
@@ -87,6 +89,8 @@ Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
   const SpecialTokens& special = vocabulary_.special;
   try {
     std::vector<TokenId> out;
+    // Growing by doubling would touch twice the memory.
+    out.reserve(std::min(text.size(), kMaxReserved) + 16);
     const bool add_bos = add_special && special.add_bos;
     if (add_bos) out.push_back(special.bos);
     append_all(text, trusted, out);
@@ -99,6 +103,7 @@ Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
     if (add_special && special.add_eos && (out.empty() || out.back() != special.eos)) {
       out.push_back(special.eos);
     }
+    if (out.size() < out.capacity() / 4) out.shrink_to_fit();
     return out;
   } catch (const std::bad_alloc&) {
     return no_memory();
