@@ -59,6 +59,10 @@ class Chat {
     while (true) {
       LineEditor::Input input = editor_.read_message("> ", ". ");
       if (input.outcome == LineEditor::Outcome::end) break;
+      if (input.outcome == LineEditor::Outcome::failed) {
+        complain(std::move(input.error));
+        break;
+      }
       if (input.outcome == LineEditor::Outcome::interrupted) {
         notice("Ctrl-D or /quit leaves");
         continue;

@@ -3,6 +3,8 @@
 on standard output and leaves nothing behind."""
 import harness
 import json
+import os
+import subprocess
 
 
 class BadUse(harness.HeadraceTest):
@@ -21,6 +23,56 @@ class BadUse(harness.HeadraceTest):
         after = sorted(path for path in self.folder.rglob("*") if path.name != "home")
         self.assertEqual(before, after, f"{args}: left something behind")
         return text
+
+    def with_streams(self, redirection, *args):
+        """Runs the program with its standard streams as a shell redirects them."""
+        done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirection}', harness.BINARY,
+                               *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=120, env=self.environment(), cwd=self.folder, check=False)
+        return harness.Outcome(done.returncode, done.stdout, done.stderr)
+
+    def test_standard_input_that_cannot_be_read(self):
+        path = self.tiny()
+        commands = (["tokenize", "-m", path], ["chat", "-m", path],
+                    ["run", "-m", path, "-p", "-"], ["run", "-m", path, "-f", "-"],
+                    ["score", "-m", path, "--ids-file", "-"])
+        for command in commands:
+            for redirection, word in (("< .", "directory"), ("<&-", "closed")):
+                done = self.with_streams(redirection, *command)
+                self.assertEqual((done.code, done.out), (1, b""), (command, redirection))
+                self.assertEqual(len(done.error_lines()), 1, done.err)
+                self.assertIn(b"standard input", done.err)
+                self.assertIn(word.encode(), done.err)
+#Only who reads it minds.
+        done = self.with_streams("<&-", "run", "-m", path, "-p", "Hi", "-n", 2)
+        self.assertEqual(done.code, 0, done.err)
+
+    def test_standard_input_that_breaks_off(self):
+        # This process' own memory, from a little before the end of a mapped region: the first read
+        # gives a few bytes, the next one fails.
+        if not os.access("/proc/self/mem", os.R_OK):
+            self.skipTest("/proc/self/mem is not there")
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            regions = [line.split()[:2] for line in maps]
+        ends = [[int(number, 16) for number in addresses.split("-")] for addresses, _ in regions]
+        last = next(end for (_, end), (begin, _), (_, access) in zip(ends, ends[1:], regions)
+                    if access.startswith("rw") and begin > end)
+        with open("/proc/self/mem", "rb", buffering=0) as memory:
+            for command in (["run", "--raw", "-p", "-"], ["tokenize"], ["chat"]):
+                memory.seek(last - 8)
+                done = subprocess.run([harness.BINARY, *command, "-m", self.tiny()], stdin=memory,
+                                      capture_output=True, timeout=120, check=False,
+                                      env=self.environment())
+                self.assertEqual((done.returncode, done.stdout), (1, b""), command)
+                self.assertIn(b"standard input: cannot be read: Input/output error", done.stderr)
+
+    def test_closed_standard_output(self):
+        for redirection in (">&-", "<&- >&-"):
+            done = self.with_streams(redirection, "run", "-m", self.tiny(), "-p", "Hi", "-n", 3)
+            self.assertEqual(done.code, 1, redirection)
+            self.assertIn(b"standard output", done.err)
+        done = self.with_streams("<&- >&- 2>&-", "run", "-m", self.tiny(), "-p", "Hi", "-n", 3)
+        self.assertEqual(done.code, 1)
 
     def test_files_that_are_no_models(self):
         folder = self.folder / "folder"
@@ -117,7 +169,7 @@ class BadUse(harness.HeadraceTest):
 
     def test_ids(self):
         path = self.tiny()
-        for text in ("[1,", "[\"a\"]", "{}", "1 x", "[999999]", "[-1]"):
+        for text in ("[1,", "[\"a\"]", "{}", "1 x", "[999999]", "[-1]", "[18446744073709551615]"):
             ids = self.write("ids.json", text)
             self.refused(1, "detokenize", "-m", path, "--ids-file", ids, words=["ids.json"])
             self.refused(1, "score", "-m", path, "--ids-file", ids, words=["ids.json"])
