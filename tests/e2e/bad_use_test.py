@@ -208,6 +208,29 @@ class BadUse(harness.HeadraceTest):
         self.refused(1, "perplexity", "-m", path, "-f", text, "--chunk", "64", "--save-base",
                      "nowhere/base", words=["nowhere/base"])
 
+    def test_save_base_replaces_nothing_else(self):
+        model = self.tiny()
+        text = self.write("text.txt", "abcdefgh" * 40)
+        (self.folder / "folder").mkdir()
+        (self.folder / "link").symlink_to("text.txt")
+        os.mkfifo(self.folder / "pipe")  # stands for any device
+        kept = {path: path.read_bytes() for path in (model, text)}
+        for target in (model, text, "folder", "link", "pipe"):
+            # Found before the model is opened: this one is not there.
+            self.refused(1, "perplexity", "-m", "missing.gguf", "-f", text, "--save-base", target,
+                         words=[str(target), "give another name"])
+        for path, data in kept.items():
+            self.assertEqual(path.read_bytes(), data)
+        self.refused(1, "perplexity", "-m", "missing.gguf", "-f", text, "--save-base",
+                     "nowhere/base", words=["nowhere/base"])
+        self.write("base.partial", "mine")
+        for _ in range(2):
+            self.succeed("perplexity", "-m", model, "-f", text, "--chunk", 64, "--save-base",
+                         "base")
+        self.assertEqual((self.folder / "base.partial").read_bytes(), b"mine")
+        self.assertEqual(sorted(path.name for path in self.folder.glob("base*")),
+                         ["base", "base.partial"])
+
     def test_errors_as_json(self):
         done = self.run_headrace("run", "-m", "missing.gguf", "-p", "Hi", "--json")
         self.assertEqual(done.code, 1)
