@@ -208,6 +208,9 @@ class Chat {
 };
 
 Result<int> run_checked(const ChatArgs& args) {
+  if (const auto right = check_sampling(args.sampling); !right.ok()) {
+    return fail_usage("chat", right.error(), false);
+  }
   HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, false));
   if (!model->chat_template) {
     return Error{ErrorCode::unsupported, "the model has no chat template", model->path,

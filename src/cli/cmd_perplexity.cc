@@ -76,7 +76,7 @@ Result<int> run_checked(const PerplexityArgs& args) {
     return Error{
         ErrorCode::context_length_exceeded,
         fmt::format("a chunk has {} tokens, the context {}", args.chunk_tokens, model->context),
-        "--chunk", "give smaller chunks, or a larger context with -c"};
+        "--chunk", context_hint(*model, "give smaller chunks")};
   }
   PerplexityOptions options;
   options.chunk_tokens = args.chunk_tokens;

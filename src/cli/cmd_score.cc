@@ -41,7 +41,7 @@ Result<int> run_checked(const ScoreArgs& args) {
   if (static_cast<int64_t>(ids.size()) > model->context) {
     return Error{ErrorCode::context_length_exceeded,
                  fmt::format("there are {} ids, the context is {}", ids.size(), model->context),
-                 args.ids_file, "score fewer ids, or give a larger context with -c"};
+                 args.ids_file, context_hint(*model, "score fewer ids")};
   }
   const auto session = model->session(static_cast<int64_t>(ids.size()));
   HEADRACE_ASSIGN(const Scores scores, score_tokens(*session, ids, args.top));

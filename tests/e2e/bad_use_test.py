@@ -79,7 +79,9 @@ class BadUse(harness.HeadraceTest):
         folder.mkdir()
         text = self.write("notes.txt", "Dear diary,\n" * 100)
         empty = self.write("empty.gguf", b"")
+        os.mkfifo(self.folder / "pipe")
         for command in (["run", "-p", "Hi"], ["chat"], ["tokenize"], ["inspect"]):
+            self.refused(1, *command, "-m", "pipe", words=["pipe: is a pipe", "into a file"])
             for path, words in (("missing.gguf", ["missing.gguf"]), (folder, ["folder"]),
                                 (text, ["notes.txt"]), (empty, ["empty.gguf", "empty"])):
                 self.refused(1, *command, "-m", path, words=words)
@@ -112,20 +114,74 @@ class BadUse(harness.HeadraceTest):
         text = self.refused(2, "run", "-m", path, "-p", "Hi", "--temperatur", "1")
         self.assertIn("--temperature", text)
         self.refused(2, "run", "-m", path, "-p", "Hi", "--temp", "warm", words=["--temp", "warm"])
-        self.refused(2, "run", "-m", path, "-p", "Hi", "--temp", "-1", words=["temp", "-1"])
-        self.refused(2, "run", "-m", path, "-p", "Hi", "--top-p", "1.5", words=["top_p"])
+        for flag, value in (("--temp", "-1"), ("--top-p", "1.5"), ("--top-k", "-1"), ("-n", "-5"),
+                            ("--min-p", "2"), ("--typical-p", "0"), ("--repeat-penalty", "0"),
+                            ("--repeat-last-n", "-2"), ("--presence-penalty", "1e10"),
+                            ("--frequency-penalty", "-1e10"), ("--logit-bias", "-1=0"),
+                            ("--logit-bias", "999999=1")):
+            for command in (["run", "-p", "Hi"], ["chat"]):
+                self.refused(2, *command, "-m", path, flag, value, words=[f" {flag}: expected"])
         self.refused(2, "run", "-m", path, "-p", "Hi", "--isa", "mmx", words=["mmx"])
         self.refused(2, "run", "-m", path, "-p", "Hi", "--kv-type", "q1", words=["q1"])
         self.refused(2, "run", "-m", path, "-p", "Hi", "-t", "0")
         self.refused(2, "run", "-m", path, "-p", "Hi", "-t", "1025", words=["-t", "1024"])
         for bias in ("x", "5", "5=", "=5", "5=x", "a=1", "5=1x"):
             self.refused(2, "run", "-m", path, "-p", "Hi", "--logit-bias", bias, words=[bias])
-        self.refused(2, "run", "-m", path, "-p", "Hi", "--logit-bias", "999999=1",
-                     words=["999999"])
 
     def test_isa_of_the_environment(self):
-        self.refused(1, "run", "-m", self.tiny(), "-p", "Hi", words=["HEADRACE_ISA", "mmx"],
-                     HEADRACE_ISA="mmx")
+        text = self.refused(1, "run", "-m", self.tiny(), "-p", "Hi", words=["HEADRACE_ISA", "mmx"],
+                            HEADRACE_ISA="mmx")
+        self.assertEqual(text.count("HEADRACE_ISA"), 1)
+
+    def path_without_downloads(self):
+        """A PATH where a download fails and leaves a file behind, which refused() finds."""
+        (self.folder / "bin").mkdir()
+        script = self.folder / "bin" / "python3"
+        script.write_text(f"#!/bin/sh\ntouch {self.folder}/called\nexit 1\n")
+        script.chmod(0o755)
+        return f"{self.folder / 'bin'}:{os.environ['PATH']}"
+
+    def test_an_empty_name_is_wrong_usage(self):
+        messages = self.write("m.json", "[]")
+        path = self.path_without_downloads()
+        for command in (["run", "-p", "Hi"], ["chat"], ["tokenize"], ["inspect"], ["selftest"]):
+            self.refused(2, *command, "-m", "", PATH=path,
+                         words=["--model: expected a file or a model's name"])
+        self.refused(2, "inspect", "", words=["MODEL"])
+        self.refused(2, "run", "-f", "", words=["--file"])
+        self.refused(2, "run", "-p", "Hi", "--chat-template", "", words=["--chat-template"])
+        self.refused(2, "run", "-p", "Hi", "--pre-tokenizer", "", words=["--pre-tokenizer"])
+        self.refused(2, "perplexity", "-f", messages, "--save-base", "", words=["--save-base"])
+        self.refused(2, "render", "--messages", "", words=["--messages"])
+        self.refused(2, "render", "--messages", messages, "--now", "", words=["--now"])
+
+    def test_what_is_wrong_is_said_before_a_model_is_looked_for_or_fetched(self):
+        path = self.path_without_downloads()
+        good = self.write("good.json", "[]")
+        broken = self.write("broken.json", "[1,")
+        template = self.write("broken.jinja", "{% for %}")
+        for code, words, *args in (
+                (2, ["--temp"], "run", "-p", "Hi", "--temp=-1"),
+                (2, ["--logit-bias"], "run", "-p", "Hi", "--logit-bias", "x"),
+                (2, ["bogus", "gpt-2"], "run", "-p", "Hi", "--pre-tokenizer", "bogus"),
+                (2, ["bogus", "gpt-2"], "tokenize", "--pre-tokenizer", "bogus"),
+                (1, ["nofile"], "run", "-f", "nofile"),
+                (1, ["broken.jinja"], "run", "-p", "Hi", "--chat-template", template),
+                (2, ["--top-k"], "chat", "--top-k=-1"),
+                (1, ["broken.jinja"], "chat", "--chat-template", template),
+                (2, ["--now", "garbage"], "render", "--messages", good, "--now", "garbage"),
+                (1, ["nofile"], "render", "--messages", "nofile"),
+                (1, ["broken.json"], "render", "--messages", broken),
+                (1, ["nofile"], "render", "--messages", good, "--tools", "nofile"),
+                (1, ["nofile"], "render", "--messages", good, "--variables", "nofile"),
+                (1, ["nofile"], "tokenize", "-f", "nofile"),
+                (1, ["nofile"], "detokenize", "--ids-file", "nofile"),
+                (1, ["broken.json"], "detokenize", "--ids-file", broken),
+                (1, ["broken.json"], "score", "--ids-file", broken),
+                (1, ["nofile"], "perplexity", "-f", "nofile")):
+            self.refused(code, *args, words=words, PATH=path)
+            self.refused(code, *args, "-m", "no-such-model", words=words, PATH=path)
+        self.refused(1, "run", "-p", "Hi", words=["HEADRACE_ISA"], PATH=path, HEADRACE_ISA="mmx")
 
     def test_prompts(self):
         path = self.tiny()
@@ -135,9 +191,15 @@ class BadUse(harness.HeadraceTest):
         nothing = self.write("nothing.txt", "")
         self.refused(1, "run", "-m", path, "-f", nothing, words=["empty", "nothing.txt"])
         self.refused(2, "run", "-m", path, "-p", "a", "-f", "b", words=["-p", "-f"])
-        self.refused(1, "run", "-m", path, "-f", "nowhere.txt", words=["nowhere.txt"])
-        long = self.refused(1, "run", "-m", path, "--raw", "-p", "x" * 1000, words=["1000", "256"])
-        self.assertIn("-c", long)
+        self.refused(1, "run", "-m", path, "-f", "nowhere.txt",
+                     words=["nowhere.txt", "check the path"])
+        for more in ([], ["-c", "256"]):
+            long = self.refused(1, "run", "-m", path, "--raw", "-p", "x" * 1000, *more,
+                                words=["1000", "256", "shorten the prompt", "made for no larger"])
+            self.assertNotIn("-c", long)
+        self.refused(1, "run", "-m", path, "--raw", "-p", "x" * 200, "-c", "64",
+                     words=["200", "64", "larger context with -c"])
+        self.refused(1, "run", "-m", path, "-f", self.folder, words=["directory", "name a file"])
 
     def test_chat_without_a_template(self):
         path = self.tiny("base.gguf", template=None)
@@ -180,7 +242,10 @@ class BadUse(harness.HeadraceTest):
         self.refused(2, "score", "-m", path, "--ids-file", one, "--top", "9000000000000000000",
                      words=["--top", "1000"])
         many = self.write("many.json", json.dumps([1] * 300))
-        self.refused(1, "score", "-m", path, "--ids-file", many, words=["300", "256"])
+        self.refused(1, "score", "-m", path, "--ids-file", many,
+                     words=["300", "256", "made for no larger"])
+        self.refused(1, "score", "-m", path, "--ids-file", many, "-c", "64",
+                     words=["300", "64", "with -c"])
         self.refused(2, "detokenize", "-m", path, words=["--ids-file"])
 
     def test_messages(self):
@@ -202,7 +267,8 @@ class BadUse(harness.HeadraceTest):
         self.refused(1, "perplexity", "-m", path, "-f", self.write("short.txt", "abc"),
                      "--chunk", "64", words=["3", "64"])
         self.refused(2, "perplexity", "-m", path, "-f", text, "--chunk", "7", words=["--chunk", "7"])
-        self.refused(1, "perplexity", "-m", path, "-f", text, words=["512", "256"])
+        self.refused(1, "perplexity", "-m", path, "-f", text,
+                     words=["512", "256", "made for no larger"])
         self.refused(1, "perplexity", "-m", path, "-f", text, "--chunk", "64", "--kl-base", text,
                      words=["text.txt"])
         self.refused(1, "perplexity", "-m", path, "-f", text, "--chunk", "64", "--save-base",
