@@ -22,10 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<Isa> isa_of(const OpenOptions& options) {
-  if (!options.isa.empty()) return choose_isa(options.isa);
   const char* set = std::getenv("HEADRACE_ISA");
-  auto isa = choose_isa(set != nullptr ? set : "");
-  if (!isa.ok() && set != nullptr) return std::move(isa).error().at("HEADRACE_ISA");
+  const bool by_option = !options.isa.empty();
+  auto isa = choose_isa(by_option ? options.isa : set != nullptr ? set : "");
+  if (!isa.ok()) return std::move(isa).error().at(by_option ? "--isa" : "HEADRACE_ISA");
   return isa;
 }
 
@@ -36,28 +36,6 @@ Result<KvType> kv_type_of(const OpenOptions& options, Isa isa) {
   }
   return Error{ErrorCode::invalid_argument,
                "unknown KV type '" + options.kv_type + "'; known are f16, f32", "", ""};
-}
-
-Result<void> check_options(const OpenOptions& options) {
-  const auto wrong = [](std::string message) {
-    return Error{ErrorCode::invalid_argument, std::move(message), "", ""};
-  };
-  if (options.num_threads < 0 || options.num_threads > 1024) {
-    return wrong("the number of threads must be in 1..1024, got " +
-                 std::to_string(options.num_threads));
-  }
-  if (options.context < 0) {
-    return wrong("the context must be positive, got " + std::to_string(options.context));
-  }
-  if (options.block_tokens < 16 || options.block_tokens > 256 || options.block_tokens % 16 != 0) {
-    return wrong("a KV block must be 16 to 256 tokens and a multiple of 16, got " +
-                 std::to_string(options.block_tokens));
-  }
-  if (options.chunk_tokens < 1 || options.chunk_tokens > 8192) {
-    return wrong("a prompt chunk must be 1 to 8192 tokens, got " +
-                 std::to_string(options.chunk_tokens));
-  }
-  return {};
 }
 
 Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads) {
@@ -183,6 +161,9 @@ Result<void> set_context(OpenedModel& opened, const MemoryNeeds& needs, uint64_t
                               std::to_string(budget_bytes(available) >> 20) + " MiB");
   }
   opened.context = fitting;
+  opened.context_limit = fitting < wanted    ? ContextLimit::memory
+                         : wanted == trained ? ContextLimit::model
+                                             : ContextLimit::asked;
   return {};
 }
 
@@ -226,6 +207,30 @@ Error in_file(Error error, const std::string& path) {
 }
 
 }  // namespace
+
+Result<void> check_options(const OpenOptions& options) {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::invalid_argument, std::move(message), "", ""};
+  };
+  if (options.num_threads < 0 || options.num_threads > 1024) {
+    return wrong("the number of threads must be in 1..1024, got " +
+                 std::to_string(options.num_threads));
+  }
+  if (options.context < 0) {
+    return wrong("the context must be positive, got " + std::to_string(options.context));
+  }
+  if (options.block_tokens < 16 || options.block_tokens > 256 || options.block_tokens % 16 != 0) {
+    return wrong("a KV block must be 16 to 256 tokens and a multiple of 16, got " +
+                 std::to_string(options.block_tokens));
+  }
+  if (options.chunk_tokens < 1 || options.chunk_tokens > 8192) {
+    return wrong("a prompt chunk must be 1 to 8192 tokens, got " +
+                 std::to_string(options.chunk_tokens));
+  }
+  HEADRACE_ASSIGN(const Isa isa, isa_of(options));
+  HEADRACE_TRY(kv_type_of(options, isa));
+  return {};
+}
 
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
                                                         const std::string& pre_tokenizer) {

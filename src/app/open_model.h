@@ -32,6 +32,13 @@ struct OpenOptions {
   std::string name;           ///< what the model is called; empty: the file's name
 };
 
+/// What keeps a context from being larger.
+enum class ContextLimit {
+  asked,   ///< the user wanted no more
+  model,   ///< it was made for no more
+  memory,  ///< no more fits
+};
+
 /// A model ready to run. Members are in order of construction; each may use those before it.
 struct OpenedModel {
   std::string path;
@@ -42,6 +49,7 @@ struct OpenedModel {
   std::unique_ptr<Model> model;
   KvType kv_type = KvType::f16;
   int64_t context = 0;  ///< tokens a sequence may hold
+  ContextLimit context_limit = ContextLimit::model;
   std::vector<std::string> warnings;
   OpenOptions options;
 
@@ -54,6 +62,10 @@ struct OpenedModel {
 /// Resolves `reference` to a file: an existing path, a name in the store or the catalogue; empty is
 /// the default model. Does not fetch. Errors: not_found with the way out (`headrace pull NAME`).
 Result<std::string> resolve_model(const std::string& reference);
+
+/// What of the options needs no model: numbers, and names of the KV type and instruction set (also
+/// the one in HEADRACE_ISA). Errors: invalid_argument; unsupported (this machine lacks it).
+Result<void> check_options(const OpenOptions& options);
 
 /// Opens a file for its tokenizer only (vocabulary-only files too, and Hugging Face directories).
 /// An empty `pre_tokenizer` is the file's own.

@@ -62,6 +62,10 @@ class Chat {
     while (flush_output()) {
       LineEditor::Input input = editor_.read_message("> ", ". ");
       if (input.outcome == LineEditor::Outcome::end) break;
+      if (input.outcome == LineEditor::Outcome::failed) {
+        complain(std::move(input.error));
+        break;
+      }
       if (input.outcome == LineEditor::Outcome::interrupted) {
         notice("Ctrl-D or /quit leaves");
         continue;
@@ -207,6 +211,9 @@ class Chat {
 };
 
 Result<int> run_checked(const ChatArgs& args) {
+  if (const auto right = check_sampling(args.sampling); !right.ok()) {
+    return fail_usage("chat", right.error(), false);
+  }
   HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, false));
   if (!model->chat_template) {
     return Error{ErrorCode::unsupported, "the model has no chat template", model->path,

@@ -85,6 +85,9 @@ Result<int> run_checked(const RunArgs& args) {
   if (const auto right = check_prompt_options(args); !right.ok()) {
     return fail_usage("run", right.error(), args.json);
   }
+  if (const auto right = check_sampling(args.sampling); !right.ok()) {
+    return fail_usage("run", right.error(), args.json);
+  }
   HEADRACE_ASSIGN(const std::string prompt, prompt_of(args));
   HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, args.json));
   std::vector<std::string> warnings = model->warnings;
@@ -115,7 +118,8 @@ Result<int> run_checked(const RunArgs& args) {
 
   HEADRACE_ASSIGN(const auto engine, model->start_engine());
   HEADRACE_ASSIGN(const std::string clamped,
-                  fit_to_context(*engine, request.prompt.size(), request.stop));
+                  fit_to_context(*engine, request.prompt.size(), request.stop,
+                                 context_hint(*model, "shorten the prompt")));
   add_warning(clamped);
   const bool to_terminal = is_terminal(StandardStream::output);
   HEADRACE_ASSIGN(const Generation done,

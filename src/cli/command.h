@@ -35,6 +35,7 @@ struct Option {
   OptionTarget target = {};
   std::string default_text = {};          ///< shown in help; empty: none
   std::vector<std::string> choices = {};  ///< allowed values; empty: any
+  bool shows_choices = true;              ///< help lists them
   bool required = false;
   bool is_path = false;                  ///< completion offers file names
   std::string group = {};                ///< heading in help; empty: "Options"

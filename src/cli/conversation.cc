@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/chat_prompt.h"
+#include "cli/model_options.h"
 
 namespace headrace::cli {
 
@@ -46,13 +47,13 @@ Result<Generation> Conversation::answer(const TextSink& on_text) {
   request.sampling = sampling_;
   if (request.sampling.seed) *request.sampling.seed += num_retries_;
   request.stop = stop_;
-  auto fits = fit_to_context(engine_, request.prompt.size(), request.stop);
+  auto fits = fit_to_context(engine_, request.prompt.size(), request.stop, "");
   if (!fits.ok()) {
     return Error{ErrorCode::context_length_exceeded,
                  fmt::format("the conversation has {} tokens, the context {}, and an answer needs "
                              "room",
                              request.prompt.size(), engine_.max_context()),
-                 "", "/clear begins a new one; -c N sets a larger context at the start"};
+                 "", context_hint(model_, "/clear begins a new one")};
   }
   HEADRACE_ASSIGN(Generation done,
                   generate(engine_, model_.tokenizer, std::move(request), on_text));

@@ -52,14 +52,15 @@ Result<Generation> generate(Engine& engine, const std::shared_ptr<const Tokenize
   return out;
 }
 
-Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop) {
+Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop,
+                                   std::string way_out) {
   const int64_t context = engine.max_context();
   const auto prompt = static_cast<int64_t>(prompt_tokens);
   if (prompt >= context) {
     return Error{ErrorCode::context_length_exceeded,
                  fmt::format("the prompt has {} tokens, the context {}, and an answer needs room",
                              prompt, context),
-                 "", "shorten the prompt, or give a larger context with -c"};
+                 "", std::move(way_out)};
   }
   const int64_t room = context - prompt;
   if (stop.max_tokens <= room) return std::string();

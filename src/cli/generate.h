@@ -33,8 +33,10 @@ Result<Generation> generate(Engine& engine, const std::shared_ptr<const Tokenize
                             Request request, const TextSink& on_text);
 
 /// Clamps `stop.max_tokens` to the room behind the prompt; the text of a warning, or "". Errors:
-/// context_length_exceeded (with both numbers) if the prompt leaves no room.
-Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop);
+/// context_length_exceeded (with both numbers, and `way_out` as its hint) if the prompt leaves no
+/// room.
+Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop,
+                                   std::string way_out);
 
 /// The `timings` object of --json.
 nlohmann::json timings_json(const RequestStats& stats);

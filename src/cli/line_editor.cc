@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cwchar>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -145,8 +144,9 @@ LineEditor::~LineEditor() = default;
 LineEditor::Input LineEditor::read(const std::string& prompt) {
   if (!impl_) {
     std::string line;
-    if (!std::getline(std::cin, line)) return {};
-    if (line.ends_with('\r')) line.pop_back();
+    auto more = pipe_.read_line(line);
+    if (!more.ok()) return {Outcome::failed, "", std::move(more).error()};
+    if (!*more) return {};
     return {Outcome::line, std::move(line)};
   }
   impl_->prompt = prompt;
@@ -182,7 +182,7 @@ LineEditor::Input LineEditor::read_message(const std::string& prompt,
   while (is_open()) {
     if (!quoted) message.text.pop_back();
     Input more = read(continuation);
-    if (more.outcome == Outcome::interrupted) return more;
+    if (more.outcome == Outcome::interrupted || more.outcome == Outcome::failed) return more;
     if (more.outcome == Outcome::end) return message;
     message.text += "\n" + more.text;
   }

@@ -1,11 +1,14 @@
 // See model_options.h.
 #include "cli/model_options.h"
 
+#include <utility>
+
 #include "cli/fetch_model.h"
 #include "cli/input.h"
 #include "cli/make_option.h"
 #include "cli/report.h"
 #include "store/model_store.h"
+#include "text/pretokenize.h"
 
 namespace headrace::cli {
 namespace {
@@ -31,7 +34,10 @@ Result<OpenOptions> open_options(const ModelArgs& args) {
       return Error{ErrorCode::invalid_argument, "the chat template is empty",
                    args.chat_template_file, ""};
     }
+    auto parsed = ChatTemplate::parse(options.chat_template);
+    if (!parsed.ok()) return std::move(parsed).error().at(args.chat_template_file);
   }
+  HEADRACE_TRY(check_options(options));
   return options;
 }
 
@@ -52,9 +58,12 @@ Option tokenizer_model_option(ModelArgs& args) {
 }
 
 Option pre_tokenizer_option(ModelArgs& args) {
-  return in_group(make_option("--pre-tokenizer", "NAME",
-                              "Split text like this pre-tokenizer instead of the file's",
-                              &args.pre_tokenizer));
+  Option option =
+      make_option("--pre-tokenizer", "NAME",
+                  "Split text like this pre-tokenizer instead of the file's", &args.pre_tokenizer);
+  for (const auto& known : text::known_pre_tokenizers()) option.choices.emplace_back(known.name);
+  option.shows_choices = false;  // too many
+  return in_group(std::move(option));
 }
 
 Option chat_template_option(ModelArgs& args) {
@@ -109,6 +118,19 @@ Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool m
     for (const std::string& warning : (*model)->warnings) warn(warning);
   }
   return model;
+}
+
+std::string context_hint(const OpenedModel& model, std::string_view shorten) {
+  const std::string hint(shorten);
+  switch (model.context_limit) {
+    case ContextLimit::asked:
+      return hint + ", or give a larger context with -c";
+    case ContextLimit::model:
+      return hint + "; the model was made for no larger context";
+    case ContextLimit::memory:
+      return hint + "; no larger context fits the memory";
+  }
+  return hint;
 }
 
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer_of(const ModelArgs& args) {

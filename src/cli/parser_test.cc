@@ -126,6 +126,8 @@ TEST(Parser, BadValuesSayWhatWasExpected) {
   EXPECT_EQ(fault({"--kv-type", "f61"}),
             "--kv-type: expected f16 or f32, got 'f61' (did you mean 'f16'?)");
   EXPECT_EQ(fault({"--raw=1"}), "--raw: takes no value");
+  EXPECT_EQ(fault({"-m", ""}), "--model: expected a file or a model's name, got ''");
+  EXPECT_EQ(fault({"--system="}), "--system: expected a file's name, got ''");
 }
 
 TEST(Parser, MissingValuesAndArguments) {

@@ -119,6 +119,8 @@ struct Store {
 }  // namespace
 
 Result<void> store_value(const Option& option, const std::string& text) {
+  if (text.empty() && option.is_model) return bad_value("a file or a model's name", text);
+  if (text.empty() && option.is_path) return bad_value("a file's name", text);
   HEADRACE_TRY(check_choice(option, text));
   return std::visit(Store{option, text}, option.target);
 }

@@ -113,20 +113,9 @@ Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
 void BaseTokenizer::append_all(std::string_view text, std::span<const Trusted> trusted,
                                std::vector<TokenId>& out) const {
   const std::unique_ptr<Run> run = start(text.size());
-  size_t stretch = 0;
-  const auto trusted_until = [&](size_t at) {
-    while (stretch < trusted.size() && trusted[stretch].end <= at) ++stretch;
-    return stretch < trusted.size() && trusted[stretch].begin <= at ? trusted[stretch].end : at;
-  };
-  for (size_t at = 0; at < text.size();) {
-    const TokenMatcher::Found found =
-        matcher_.empty() ? TokenMatcher::Found{} : matcher_.find(text, at, trusted_until);
-    const size_t end = found.id < 0 ? text.size() : found.begin;
-    if (end > at) run->append(text.substr(at, end - at), out);
-    if (found.id < 0) break;
-    out.push_back(found.id);
-    at = found.end;
-  }
+  matcher_.split(
+      text, trusted, [&](std::string_view piece) { run->append(piece, out); },
+      [&](TokenId id) { out.push_back(id); });
 }
 
 std::string BaseTokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "text/base_tokenizer.h"
 #include "text/test_vocabulary.h"
 #include "text/wordpiece_tokenizer.h"
 
@@ -57,8 +58,9 @@ double seconds(const Tokenizer& tokenizer, const std::string& text, int times) {
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-void expect_linear(const Tokenizer& tokenizer) {
-  for (const std::string_view unit : {"a", " ", "中", "\U0001F600", "'us'", "<|"}) {
+void expect_linear(const Tokenizer& tokenizer, std::initializer_list<std::string_view> units = {
+                                                   "a", " ", "中", "\U0001F600", "'us'", "<|"}) {
+  for (const std::string_view unit : units) {
     const std::string small = repeated(unit, 1'000'000);
     const std::string large = repeated(unit, 10'000'000);
     // Other programs share the caches. Ten small texts, five on either side, take about the time
@@ -96,6 +98,25 @@ TEST(LinearTime, SentencePiece) {
   const auto t = builder.build();
   ASSERT_NE(t, nullptr);
   expect_linear(*t);
+}
+
+TEST(LinearTime, AddedTokensThatTakeTheSpaceBesideThem) {
+  Vocabulary vocabulary;
+  for (int byte = 0; byte < 256; ++byte) {
+    vocabulary.pieces.add(ByteAlphabet::get().spelling(static_cast<uint8_t>(byte)));
+    vocabulary.kinds.push_back(TokenKind::normal);
+  }
+  for (const std::string_view piece : {"  ", "<|"}) {
+    const auto id = static_cast<TokenId>(vocabulary.size());
+    vocabulary.pieces.add(piece);
+    vocabulary.kinds.push_back(TokenKind::user_defined);
+    vocabulary.added.push_back({id, true, true, false, false});
+  }
+  ASSERT_TRUE(index_pieces(vocabulary, "tokens").ok());
+  spell_bytes(vocabulary);
+  const auto t = build_tokenizer(std::move(vocabulary), "tokens");
+  ASSERT_TRUE(t.ok()) << t.error().to_string();
+  expect_linear(**t, {" ", "<|"});
 }
 
 TEST(LinearTime, Wordpiece) {
