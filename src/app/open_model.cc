@@ -137,8 +137,10 @@ Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t av
 }
 
 /// Before anything large is read: whether the weights and the smallest cache fit.
-Result<void> check_memory(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {
+Result<void> check_memory(const OpenedModel& opened, const ModelConfig& config,
+                          const MemoryNeeds& needs, uint64_t available) {
   if (total_bytes(needs, 1) > budget_bytes(available)) return too_large(opened, needs, available);
+  if (opened.options.check_needs) return opened.options.check_needs(config, needs, available);
   return {};
 }
 
@@ -176,6 +178,7 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
   opened->path = path;
   opened->options = options;
   if (opened->options.name.empty()) opened->options.name = fs::path(path).stem().string();
+  opened->isa = isa;
   HEADRACE_ASSIGN(opened->kv_type, kv_type_of(options, isa));
   HEADRACE_ASSIGN(opened->checkpoint, open_checkpoint(path));
   HEADRACE_TRY(check_weights(*opened->checkpoint));
@@ -186,8 +189,14 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
   MemoryNeeds needs = needs_of(*opened, recognized.config, isa);
   // Of before loading: the weights count once.
   const uint64_t available = memory_available_bytes();
-  HEADRACE_TRY(check_memory(*opened, needs, available));
-  const int threads = options.num_threads > 0 ? options.num_threads : usable_processors();
+  HEADRACE_TRY(check_memory(*opened, recognized.config, needs, available));
+  const int processors = usable_processors();
+  const int threads = options.num_threads > 0 ? options.num_threads : processors;
+  if (threads > processors) {
+    opened->warnings.push_back(std::to_string(threads) + " threads take turns on " +
+                               std::to_string(processors) + " processors: -t " +
+                               std::to_string(processors) + " is faster");
+  }
   HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads));
   LoadModelOptions load_options;
   load_options.name = opened->options.name;

@@ -9,16 +9,24 @@
 #include <string>
 #include <vector>
 
+#include "app/memory_plan.h"
 #include "backend/backend.h"
+#include "base/cpu_features.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/session.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
+#include "model/config.h"
 #include "model/model.h"
 #include "text/chat_template/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace headrace {
+
+/// What a caller has to say of a model's needs before its weights are read: an error ends the
+/// opening.
+using CheckNeeds = std::function<Result<void>(const ModelConfig& config, const MemoryNeeds& needs,
+                                              uint64_t available_bytes)>;
 
 struct OpenOptions {
   std::string isa;      ///< empty: HEADRACE_ISA, else the best of the machine
@@ -30,6 +38,7 @@ struct OpenOptions {
   std::string pre_tokenizer;  ///< overrides the file's
   std::string chat_template;  ///< source text; overrides the file's
   std::string name;           ///< what the model is called; empty: the file's name
+  CheckNeeds check_needs;     ///< may be empty
 };
 
 /// What keeps a context from being larger.
@@ -47,6 +56,7 @@ struct OpenedModel {
   std::optional<ChatTemplate> chat_template;  ///< none: a base model
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
+  Isa isa = Isa::reference;
   KvType kv_type = KvType::f16;
   int64_t context = 0;  ///< tokens a sequence may hold
   ContextLimit context_limit = ContextLimit::model;

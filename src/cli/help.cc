@@ -45,7 +45,7 @@ std::string option_help_text(const Option& option) {
   std::vector<std::string> notes;
   if (option.required) notes.emplace_back("required");
   if (!option.choices.empty() && option.shows_choices) {
-    std::string list = "one of: ";
+    std::string list = option.is_list ? "one or more of: " : "one of: ";
     for (size_t i = 0; i < option.choices.size(); ++i) {
       list += (i > 0 ? ", " : "") + option.choices[i];
     }

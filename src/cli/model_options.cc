@@ -72,6 +72,24 @@ Option chat_template_option(ModelArgs& args) {
                               &args.chat_template_file));
 }
 
+Option kv_type_option(std::string* target, bool is_list) {
+  Option option =
+      make_option("--kv-type", is_list ? "TYPE[,TYPE...]" : "TYPE",
+                  "Type of the cached keys and values", target, "f16; f32 with --isa reference");
+  option.choices = {"f32", "f16"};
+  option.is_list = is_list;
+  return in_group(option);
+}
+
+Option isa_option(std::string* target, bool is_list) {
+  Option option =
+      make_option("--isa", is_list ? "NAME[,NAME...]" : "NAME", "Instruction set of the kernels",
+                  target, "$HEADRACE_ISA, else the best of the machine");
+  option.choices = {"reference", "avx2", "avx512"};
+  option.is_list = is_list;
+  return in_group(option);
+}
+
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
   Option context =
@@ -84,14 +102,8 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   threads.min_value = 1;
   threads.max_value = 1024;
   options.push_back(in_group(threads));
-  Option kv_type = make_option("--kv-type", "TYPE", "Type of the cached keys and values",
-                               &args.kv_type, "f16; f32 with --isa reference");
-  kv_type.choices = {"f32", "f16"};
-  options.push_back(in_group(kv_type));
-  Option isa = make_option("--isa", "NAME", "Instruction set of the kernels", &args.isa,
-                           "$HEADRACE_ISA, else the best of the machine");
-  isa.choices = {"reference", "avx2", "avx512"};
-  options.push_back(in_group(isa));
+  options.push_back(kv_type_option(&args.kv_type));
+  options.push_back(isa_option(&args.isa));
   Option chunk = make_option("-ub,--ubatch-size", "N", "Prompt tokens computed in one step",
                              &args.chunk_tokens, "256");
   chunk.min_value = 1;

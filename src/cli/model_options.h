@@ -32,6 +32,9 @@ Option tokenizer_model_option(ModelArgs& args);
 Option pre_tokenizer_option(ModelArgs& args);
 /// --chat-template.
 Option chat_template_option(ModelArgs& args);
+/// --kv-type and --isa; with `is_list` several values at once, with commas.
+Option kv_type_option(std::string* target, bool is_list = false);
+Option isa_option(std::string* target, bool is_list = false);
 /// -m, -c, -t, --kv-type, --isa, -ub and --pre-tokenizer.
 void add_model_options(std::vector<Option>& options, ModelArgs& args);
 

@@ -69,6 +69,22 @@ AttentionBlock Decoder::load_attention(Loader& load, int64_t index) const {
   return out;
 }
 
+WeightWork Decoder::weight_work() const {
+  const Matrix& head = head_.own.weight ? *head_.own.weight : *embedding_.table;
+  const auto elements = [](const Matrix& matrix) { return matrix.rows() * matrix.cols(); };
+  WeightWork work;
+  work.head_bytes = head.bytes();
+  work.head_macs = elements(head);
+  work.layer_bytes = info_.weight_bytes - head.bytes();
+  work.layer_macs = matrix_elements_ - elements(head);
+  if (head_.own.weight) {
+    // Of an embedding of its own a step reads a row a token, which is next to nothing.
+    work.layer_bytes -= embedding_.table->bytes();
+    work.layer_macs -= elements(*embedding_.table);
+  }
+  return work;
+}
+
 void Decoder::reserve(int64_t max_rows, int64_t max_logit_rows) {
   if (max_rows > activations_->max_rows()) {
     rope_.reserve(max_rows);

@@ -29,7 +29,7 @@ Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backe
   info.vocab_size = model->vocab_size();
   info.num_parameters = loader.num_parameters();
   info.weight_bytes = loader.packed_bytes();
-  model->set_info(std::move(info));
+  model->set_loaded(std::move(info), loader.matrix_elements());
   return std::unique_ptr<Model>(std::move(model));
 }
 
