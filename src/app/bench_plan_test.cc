@@ -30,14 +30,13 @@ TEST(BenchPlan, SequencesHoldTheLongestTest) {
 
 struct Fits {
   ModelConfig config;
-  std::vector<CacheSpec> caches{2, CacheSpec{.num_kv_heads = 1, .head_dim = 64}};
   MemoryNeeds needs;
 
   Fits() {
     config.context_length = 8192;
     needs.weight_bytes = 100 << 20;
-    needs.caches = caches;
-    needs.vocab_size = 1000;
+    needs.caches = {2, CacheSpec{.num_kv_heads = 1, .head_dim = 64}};
+    needs.activations.vocab = 1000;
   }
   Result<void> check(const std::vector<BenchTest>& tests, uint64_t available) const {
     return check_bench_fits(tests, config, needs, available);

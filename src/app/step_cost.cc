@@ -44,7 +44,7 @@ Work StepCost::of(const StepShape& step) const {
   for (const CacheSpec& spec : caches_) {
     if (spec.kind == CacheSpec::Kind::none) continue;
     MemoryNeeds layer;
-    layer.caches = {&spec, 1};
+    layer.caches = {spec};
     layer.kv_type = kv_type_;
     const int64_t most = visible(spec);
     // A step's own keys are still in a cache.
