@@ -165,10 +165,8 @@ class Chat(harness.HeadraceTest):
             terminal.type("hello\r")
             time.sleep(0.0003 * i)
             terminal.type("\x03")
-            terminal.wait_for(r"(\(stopped\)|A{20}|/quit leaves)\n.*> $")
-            self.assertIsNone(terminal.process.poll())
-        terminal.type("/quit\r")
-        self.assertEqual(terminal.end(), 0)
+            time.sleep(0.02)
+            self.assertIsNone(terminal.process.poll(), i)
 
     def test_stopped_and_continued(self):
         terminal = self.start(*ALWAYS_A, "-n", 2)
