@@ -92,6 +92,15 @@ class Backend {
   virtual std::string description() const = 0;
   virtual int num_threads() const = 0;
 
+  // Limits of the device with this backend's threads, measured when asked for (a fraction of a
+  // second): what operations could reach if nothing held them up.
+  /// Multiply-adds a second of the instruction that does most of them.
+  virtual double measure_peak_macs() = 0;
+  /// The name of that instruction, "vpdpbusd".
+  virtual std::string peak_instruction() const = 0;
+  /// Bytes a second of reading `bytes` of memory over and over. Throws std::bad_alloc.
+  virtual double measure_read_rate(size_t bytes) = 0;
+
   // Memory. These throw std::bad_alloc where the machine has no more.
   virtual Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) = 0;
   virtual Buffer allocate(DType dtype, int64_t rows, int64_t cols) = 0;

@@ -122,6 +122,7 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
     return nullptr;
   }
   packed_bytes_ += (*packed)->bytes();
+  matrix_elements_ += (*packed)->rows() * (*packed)->cols();
   done_with(*tensor);
   return std::move(packed).value();
 }

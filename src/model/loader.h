@@ -63,6 +63,8 @@ class Loader {
   Backend& backend() const { return backend_; }
   uint64_t packed_bytes() const { return packed_bytes_; }
   int64_t num_parameters() const { return num_parameters_; }
+  /// Of all matrices together.
+  int64_t matrix_elements() const { return matrix_elements_; }
 
  private:
   /// Null, with the fault noted, unless the file has a tensor of this shape; marks it as read.
@@ -86,6 +88,7 @@ class Loader {
   uint64_t done_bytes_ = 0;
   uint64_t packed_bytes_ = 0;
   int64_t num_parameters_ = 0;
+  int64_t matrix_elements_ = 0;
 };
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include "backend/cpu/context.h"
 #include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/kv_storage.h"
+#include "backend/cpu/limits.h"
 #include "backend/cpu/linear.h"
 #include "backend/cpu/matrix.h"
 
@@ -22,6 +23,10 @@ class CpuBackend final : public Backend {
 
   std::string description() const override { return "cpu " + std::string(context_.kernels.name); }
   int num_threads() const override { return context_.pool.num_threads(); }
+
+  double measure_peak_macs() override { return measure_cpu_peak(context_); }
+  std::string peak_instruction() const override { return context_.kernels.peak_instruction; }
+  double measure_read_rate(size_t bytes) override { return measure_cpu_read_rate(context_, bytes); }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
     const bool integers = context_.form_of(weight.precision) != ActivationForm::f32;

@@ -25,5 +25,7 @@ void scale(const float* x, float factor, int64_t n, float* out);
 void soft_cap(float* x, float cap, int64_t n);
 int64_t argmax(const float* x, int64_t n);
 void to_f16(const float* x, int64_t n, uint16_t* out);
+int64_t peak(int64_t rounds, float* sink);
+uint64_t read_memory(const std::byte* data, int64_t num_bytes, int64_t prefetch_bytes);
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

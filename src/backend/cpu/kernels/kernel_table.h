@@ -156,6 +156,17 @@ struct KernelTable {
   int64_t (*argmax)(const float* x, int64_t n);
   /// Rounds to nearest even; magnitudes beyond the largest finite f16 become that, NaN stays.
   void (*to_f16)(const float* x, int64_t n, uint16_t* out);
+
+  // What the machine does at most with this table, for the bounds of `headrace bench`.
+  /// The instruction that does most of this table's multiply-adds, "vpdpbusd".
+  const char* peak_instruction;
+  /// Runs it `rounds` times in independent chains of registers, enough to fill the pipeline, with
+  /// what accumulating a product needs besides and nothing else. Returns the multiply-adds done;
+  /// `sink` [16], small numbers, is read and changed, so that the compiler leaves nothing out.
+  int64_t (*peak)(int64_t rounds, float* sink);
+  /// Reads num_bytes (a multiple of 256, 64-byte aligned) from front to back, each line asked for
+  /// prefetch_bytes ahead (0: not). The result depends on every byte.
+  uint64_t (*read_memory)(const std::byte* data, int64_t num_bytes, int64_t prefetch_bytes);
 };
 
 }  // namespace headrace

@@ -23,6 +23,9 @@ const KernelTable kTable = {
     .soft_cap = soft_cap,
     .argmax = argmax,
     .to_f16 = to_f16,
+    .peak_instruction = "vpdpbusd",
+    .peak = peak,
+    .read_memory = read_memory,
 };
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE
