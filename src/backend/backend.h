@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 
-#include "backend/activation_precision.h"
 #include "backend/kv_view.h"
 #include "headrace/result.h"
 #include "headrace/token.h"
@@ -29,8 +28,7 @@ struct WeightView {
   int64_t cols = 0;  ///< input features
   std::span<const std::byte> data;
   std::span<const int32_t> row_order;
-  std::string name;                                               ///< for errors
-  ActivationPrecision precision = ActivationPrecision::standard;  ///< of its input
+  std::string name;  ///< for errors
   /// May be empty. Told which parts of `data` will not be read again, while packing goes on, so
   /// that file and packed weights need not be in memory both. Called on the packing thread.
   std::function<void(std::span<const std::byte> part)> release = {};

@@ -34,13 +34,11 @@ Decoder::Decoder(ModelConfig config, Loader& load)
       backend_(load.backend()),
       rope_(backend_, config_.rope, load.optional_divisors("rope_freqs", config_.rope.dims / 2)) {
   if (config_.rope_window) rope_window_.emplace(backend_, *config_.rope_window, std::span<float>());
-  // The embedding may be the output head too.
-  embedding_.table = load.table("token_embd", config_.embedding_length, ActivationPrecision::high);
+  embedding_.table = load.table("token_embd", config_.embedding_length);
   head_.norm = load.norm("output_norm", config_.embedding_length, config_.norm_eps);
   head_.soft_cap = config_.final_soft_cap;
   if (load.has("output")) {
-    head_.own =
-        load.linear("output", vocab_size(), config_.embedding_length, ActivationPrecision::high);
+    head_.own = load.linear("output", vocab_size(), config_.embedding_length);
   } else {
     head_.tied = embedding_.table.get();
   }

@@ -46,13 +46,11 @@ class Loader {
   bool has(std::string_view name) const;
 
   /// A projection [rows, cols], with its bias if the file has one.
-  Linear linear(const std::string& name, int64_t rows, int64_t cols,
-                ActivationPrecision precision = ActivationPrecision::standard);
+  Linear linear(const std::string& name, int64_t rows, int64_t cols);
   /// A query or key projection, its rows brought to `halves` order.
   Linear rope_linear(const std::string& name, const HeadRows& heads, int64_t cols);
   /// A matrix [any, cols]: the file decides how many rows (the vocabulary).
-  std::unique_ptr<Matrix> table(const std::string& name, int64_t cols,
-                                ActivationPrecision precision);
+  std::unique_ptr<Matrix> table(const std::string& name, int64_t cols);
   RmsNorm norm(const std::string& name, int64_t features, float eps);
   /// A vector of exactly `size` positive numbers; empty if the file has none of that name.
   std::vector<float> optional_divisors(const std::string& name, int64_t size);
@@ -70,9 +68,9 @@ class Loader {
   /// Null, with the fault noted, unless the file has a tensor of this shape; marks it as read.
   const CheckpointTensor* take(const std::string& name, std::span<const int64_t> shape);
   std::unique_ptr<Matrix> pack(const std::string& name, int64_t rows, int64_t cols,
-                               std::span<const int32_t> row_order, ActivationPrecision precision);
+                               std::span<const int32_t> row_order);
   Linear linear_in_order(const std::string& name, int64_t rows, int64_t cols,
-                         std::span<const int32_t> row_order, ActivationPrecision precision);
+                         std::span<const int32_t> row_order);
   std::vector<float> decode(const CheckpointTensor& tensor);
   void done_with(const CheckpointTensor& tensor);
   void fail(ErrorCode code, const std::string& tensor, std::string message);

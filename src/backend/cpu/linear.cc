@@ -2,7 +2,6 @@
 #include "backend/cpu/linear.h"
 
 #include <algorithm>
-#include <array>
 
 #include "backend/cpu/matrix.h"
 
@@ -27,19 +26,17 @@ bool is_float(const CpuMatrix& matrix) {
          matrix.format() == Format::bf16;
 }
 
-/// One call's input in the forms that its weights ask for.
+/// One call's input, and as integers where a packed weight asks for it.
 struct Input {
   const Tensor& x;
-  /// By form; made where a packed weight asks for it.
-  std::array<QuantizedRows, kNumActivationForms> quantized;
+  QuantizedRows quantized;
 };
 
-void quantize(CpuContext& context, Input& input, ActivationForm form) {
+void quantize(CpuContext& context, Input& input) {
   const Tensor& x = input.x;
-  QuantizedRows& q = input.quantized[static_cast<size_t>(form)];
-  q = context.quantized_rows(form, x.rows, x.cols);
-  const auto quantize_row = context.kernels.forms[static_cast<size_t>(form)].quantize_row;
-  context.for_rows(x.rows, x.cols, [&](int64_t r) { quantize_row(x.f32(r), r, q); });
+  input.quantized = context.quantized_rows(x.rows, x.cols);
+  context.for_rows(x.rows, x.cols,
+                   [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, input.quantized); });
 }
 
 /// Panels [first, end) of a packed matrix times rows [first_row, end_row).
@@ -47,23 +44,22 @@ void run_packed(const CpuContext& context, const Input& input, const LinearTask&
                 int64_t first, int64_t end, int64_t first_row, int64_t end_row) {
   const CpuMatrix& matrix = matrix_of(task);
   const CpuMatrix::PackedView view = matrix.packed_panels(first);
-  const auto form = static_cast<size_t>(context.form_of(matrix.precision()));
   const int64_t first_output = first * kPanelRows;
   PanelRun args;
   args.panels = view.panels;
   args.panel_bytes = view.panel_bytes;
-  args.x = input.quantized[form];
+  args.x = input.quantized;
   args.first_row = first_row;
   args.num_rows = end_row - first_row;
   args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
   args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
   args.out = task.out.f32() + first_output;
   args.out_stride = task.out.row_stride;
-  context.kernels.forms[form].panels[static_cast<size_t>(view.format)](args);
+  context.kernels.int_panels[static_cast<size_t>(view.format)](args);
 }
 
-/// Panels [first, end) of a matrix of floats times rows [first_row, end_row). scratch: for decoding a
-/// panel of the file's format.
+/// Panels [first, end) of a matrix of floats times rows [first_row, end_row). scratch: for decoding
+/// a panel of the file's format.
 void run_floats(const CpuContext& context, const Input& input, const LinearTask& task,
                 int64_t first, int64_t end, int64_t first_row, int64_t end_row, float* scratch) {
   const CpuMatrix& matrix = matrix_of(task);
@@ -126,21 +122,17 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
 void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks) {
   if (x.rows == 0) return;
   Input input{x, {}};
-  std::array<bool, kNumActivationForms> is_needed = {};
+  bool any_integers = false;
   bool any_source = false;
   int64_t num_panels = 0;
   for (const LinearTask& task : tasks) {
     check_task(x, task);
     const CpuMatrix& matrix = matrix_of(task);
     num_panels += matrix.num_panels();
-    if (!is_float(matrix)) {
-      is_needed[static_cast<size_t>(context.form_of(matrix.precision()))] = true;
-    }
+    any_integers |= !is_float(matrix);
     any_source |= matrix.storage() == MatrixStorage::source;
   }
-  for (size_t form = 0; form < is_needed.size(); ++form) {
-    if (is_needed[form]) quantize(context, input, static_cast<ActivationForm>(form));
-  }
+  if (any_integers) quantize(context, input);
   const int num_threads = context.pool.num_threads();
   const Shares shares = share_out(num_panels, x.rows, x.cols, num_threads);
   const int64_t scratch_size = any_source ? x.cols * (kPanelRows + 1) : 0;

@@ -54,7 +54,6 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
     storage = MatrixStorage::decoded;
   }
   matrix->storage_ = storage;
-  matrix->precision_ = weight.precision;
   matrix->row_bytes_ = row_bytes;
   const int64_t num_panels = matrix->num_panels();
   uint64_t panel_size = kPanelRows * row_bytes;

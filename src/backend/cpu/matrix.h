@@ -32,7 +32,6 @@ class CpuMatrix final : public Matrix {
   Format format() const override { return format_; }
   size_t bytes() const override { return num_bytes_; }
   MatrixStorage storage() const { return storage_; }
-  ActivationPrecision precision() const { return precision_; }  ///< of its input
 
   /// Panels of 16 rows; the last may have fewer that exist.
   int64_t num_panels() const;
@@ -69,7 +68,6 @@ class CpuMatrix final : public Matrix {
   int64_t cols_ = 0;
   Format format_ = Format::f32;
   MatrixStorage storage_ = MatrixStorage::decoded;
-  ActivationPrecision precision_ = ActivationPrecision::standard;
   PanelLayout layout_ = {};  ///< of packed storage
   size_t row_bytes_ = 0;     ///< in the file
   size_t panel_bytes_ = 0;   ///< of 16 rows here

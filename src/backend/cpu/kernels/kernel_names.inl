@@ -8,10 +8,8 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 void f32_panels(const FloatRun& args);
 void f16_panels(const FloatRun& args);
 void bf16_panels(const FloatRun& args);
-void quantize_row_int8(const float* values, int64_t row, const QuantizedRows& x);
-void quantize_row_int15(const float* values, int64_t row, const QuantizedRows& x);
-extern const PanelFunction int8_panels[kNumPanelFormats];
-extern const PanelFunction int15_panels[kNumPanelFormats];
+void quantize_row(const float* values, int64_t row, const QuantizedRows& x);
+extern const PanelFunction int_panels[kNumIntPanelFormats];
 void attend(const AttentionTile& args);
 void attend_merge(float* total_max, float* total_sum, float* total_out, float part_max,
                   float part_sum, const float* part_out, int64_t head_dim);

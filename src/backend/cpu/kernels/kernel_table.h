@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/activation_precision.h"
 #include "backend/cpu/kernels/panel_layout.h"
 
 namespace headrace {
@@ -41,28 +40,22 @@ struct FloatRun {
 /// Rows of a tile of QuantizedRows.
 inline constexpr int64_t kTileRows = 8;
 
-/// What a linear layer's input becomes before it is multiplied with a matrix.
-enum class ActivationForm : uint8_t {
-  f32,    ///< stays as it is
-  int8,   ///< QuantizedRows with one plane
-  int15,  ///< QuantizedRows with two planes
-};
-inline constexpr int kNumActivationForms = 3;
-
-/// Rows of activations as integers, with a scale for each row and block of 32 columns.
-///   int8:   x[r][k] is about scale[r][k / 32] * high[r][k]
-///   int15:  x[r][k] is about scale[r][k / 32] * (128 * high[r][k] + low[r][k])
-/// high in [-127, 127], low in [-64, 63]. cols is a multiple of 32. Which matrices use which:
-/// docs/decisions/.
+/// Rows of activations as integers, with a scale for each row and block of 32 columns:
+///   x[r][k] is about scale[r][k / 32] * integer[r][k] / 128, integer = 128 * high + low,
+/// high in [-127, 127], low in [-64, 63]. Only blocks with large numbers have a low plane; in the
+/// others low is 0. Which those are depends on the row alone: docs/decisions/. cols is a multiple
+/// of 32.
 ///
 /// Rows lie in tiles of kTileRows; the last tile has the rest. A tile of h rows lies block by block
 /// of 32 columns, so that a kernel walks through memory from end to end: high and low are
-/// [tile][block][h][32], scale and scaled_sum [tile][block][h], negated_sums [tile][block][3][h].
+/// [tile][block][h][32], scale, scaled_sum and has_low [tile][block][h], negated_sums
+/// [tile][block][3][h].
 struct QuantizedRows {
   int8_t* high = nullptr;
-  int8_t* low = nullptr;  ///< int15 only
+  int8_t* low = nullptr;
+  uint8_t* has_low = nullptr;  ///< 1, or 0 where low is all zeros and need not be read
   float* scale = nullptr;
-  float* scaled_sum = nullptr;      ///< scale * the block's sum of integers
+  float* scaled_sum = nullptr;      ///< scale / 128 * the block's sum of integers
   int32_t* negated_sums = nullptr;  ///< -1 * sums of a block's integers: all, first 16, last 16
   int64_t cols = 0;
   int64_t num_rows = 0;
@@ -113,23 +106,16 @@ struct AttentionTile {
 
 using PanelFunction = void (*)(const PanelRun& args);
 
-/// How inputs of one form are made and multiplied.
-struct FormKernels {
-  /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
-  /// their block's scale NaN.
-  void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
-  /// [kNumPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]).
-  const PanelFunction* panels;
-};
-
 struct KernelTable {
   const char* name;
 
-  /// By ActivationPrecision: the form that the input of a packed matrix takes. f32: this table
-  /// multiplies floats only, and weights are not packed for it.
-  ActivationForm form[kNumActivationPrecisions];
-  /// By ActivationForm; null where no precision asks for it, and for f32.
-  FormKernels forms[kNumActivationForms];
+  /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
+  /// their block's scale NaN. Null: this table multiplies floats only, and weights are not packed
+  /// for it.
+  void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
+  /// [kNumIntPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]). Null
+  /// where quantize_row is.
+  const PanelFunction* int_panels;
 
   // out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]), by the type of the weights. Null:
   // this table has only floats.

@@ -43,8 +43,8 @@ inline constexpr int64_t kRecordScalesBytes[] = {64, 64, 320, 320};
 /// By PanelCodes: bytes of a block's codes.
 inline constexpr int64_t kBlockCodesBytes[] = {256, 320, 384, 512};
 
-/// What is packed, in the order of FormKernels::panels.
+/// What is packed; integers first, in the order of KernelTable::int_panels.
 enum class PanelFormat : uint8_t { q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16, bf16 };
-inline constexpr int kNumPanelFormats = 10;
+inline constexpr int kNumIntPanelFormats = 8;
 
 }  // namespace headrace

@@ -3,7 +3,7 @@
 
 namespace headrace::avx2_vnni {
 
-extern const PanelFunction int_panels[kNumPanelFormats];
+extern const PanelFunction int_panels[kNumIntPanelFormats];
 
 }  // namespace headrace::avx2_vnni
 

@@ -6,8 +6,8 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "avx512 (VNNI)",
-    .form = {ActivationForm::int8, ActivationForm::int15},
-    .forms = {{}, {quantize_row_int8, int8_panels}, {quantize_row_int15, int15_panels}},
+    .quantize_row = quantize_row,
+    .int_panels = int_panels,
     .f32_panels = f32_panels,
     .f16_panels = f16_panels,
     .bf16_panels = bf16_panels,

@@ -23,8 +23,14 @@ namespace {
 constexpr int kVectors = 2;
 constexpr int64_t kPanelsTogether = kVectors * HEADRACE_LANES / kPanelRows;
 
-// Blocks of columns that are unpacked at once: few enough for the first-level cache.
-constexpr int64_t kChunkBlocks = 16;
+// Most blocks of columns that are unpacked at once: few enough for the first-level cache.
+constexpr int64_t kMostChunkBlocks = 16;
+
+// How far ahead of unpacking packed weights are asked for.
+constexpr int64_t kUnpackAheadBytes = 1024;
+
+// What a step of a low plane is to one of a high plane.
+constexpr float kLowStep = 0x1p-7F;
 
 /// How a format is multiplied.
 template <class CodesKind, PanelScales kScalesKind, int kCodeOffset>
@@ -49,25 +55,21 @@ struct alignas(64) Block {
 struct RowsOfTile {
   const int8_t* high;
   const int8_t* low;
+  const uint8_t* has_low;
   const float* scale;
   const float* scaled_sum;
   const int32_t* negated_sums;
   int64_t height;
 };
 
-template <int kPlanes>
 HEADRACE_INLINE RowsOfTile rows_of_tile(const QuantizedRows& x, int64_t row, int64_t block) {
   const int64_t first = row / kTileRows * kTileRows;
   const int64_t num_blocks = x.cols / kBlockCols;
   const int64_t height = smaller(kTileRows, x.num_rows - first);
   const int64_t at = first * num_blocks + block * height + (row - first);
   const int64_t sums_at = 3 * (first * num_blocks + block * height) + (row - first);
-  return {x.high + at * kBlockCols,
-          kPlanes == 2 ? x.low + at * kBlockCols : nullptr,
-          x.scale + at,
-          x.scaled_sum + at,
-          x.negated_sums + sums_at,
-          height};
+  return {x.high + at * kBlockCols, x.low + at * kBlockCols,  x.has_low + at, x.scale + at,
+          x.scaled_sum + at,        x.negated_sums + sums_at, height};
 }
 
 /// A vector of outputs' codes and scales for 32 columns.
@@ -109,19 +111,29 @@ constexpr int log2_of(int n) {
   return n <= 1 ? 0 : 1 + log2_of(n / 2);
 }
 
-/// -offset * the sum of a half's (or a block's) activations of row r.
 template <class F>
-HEADRACE_INLINE vi centre(const RowsOfTile& x, int half, int64_t r) {
-  if constexpr (F::kOffset == 0) return zero();
+HEADRACE_INLINE const int32_t* negated_sums(const RowsOfTile& x, int half) {
   // Sums over all columns come first, then those over the halves.
-  const int32_t* sums = x.negated_sums + (F::kHalves == 2 ? half + 1 : 0) * x.height;
-  return (sums[r] - vi{}) << log2_of(F::kOffset);
+  return x.negated_sums + (F::kHalves == 2 ? half + 1 : 0) * x.height;
+}
+
+/// -offset * the sum of a half's (or a block's) high plane, of row r that has no low plane.
+template <class F>
+HEADRACE_INLINE vi centre_of_high(const RowsOfTile& x, int half, int64_t r) {
+  // The sum of the integers is 128 times that of the high plane.
+  static_assert(F::kOffset <= 128);
+  return (negated_sums<F>(x, half)[r] - vi{}) >> (7 - log2_of(F::kOffset));
+}
+
+/// -offset * the sum of a half's (or a block's) integers.
+template <class F>
+HEADRACE_INLINE vi centre_of_both(const RowsOfTile& x, int half, int64_t r) {
+  return (negated_sums<F>(x, half)[r] - vi{}) << log2_of(F::kOffset);
 }
 
 /// The end of a half: sum + (scales of weights and activations) * dot.
-template <class F>
-HEADRACE_INLINE vf add_scaled(vi dot, vf scale, const RowsOfTile& x, int64_t r, vf sum) {
-  return mul_add_vector(__builtin_convertvector(dot, vf), scale * x.scale[r], sum);
+HEADRACE_INLINE vf add_scaled(vi dot, vf scale, float x_scale, vf sum) {
+  return mul_add_vector(__builtin_convertvector(dot, vf), scale * x_scale, sum);
 }
 
 /// The end of a block: sum + minimum * sum of the activations.
@@ -130,28 +142,36 @@ HEADRACE_INLINE vf add_min(vf min, const RowsOfTile& x, int64_t r, vf sum) {
   return mul_add_vector(min, x.scaled_sum[r] - vf{}, sum);
 }
 
-/// A block of one row and one vector of outputs. The centred dot product is exact: below 2^31,
-/// since with two planes 32 columns * 255 * (128 * 127 + 64) = 1.4e8.
-template <class F, int kPlanes>
+/// A block of one row and one vector of outputs. The centred dot product is exact: below 2^22 of
+/// the high plane, below 2^31 of both, since 32 columns * 255 * (128 * 127 + 64) = 1.4e8. Where low
+/// is all zeros, both ways give the same bits: 128 times the one number times a 128th of the other.
+template <class F>
 HEADRACE_INLINE vf add_block(const BlockVector<F>& w, const RowsOfTile& x, int64_t r, vf sum) {
   constexpr int kSteps = 8 / F::kHalves;
   using Codes = typename F::Codes;
+#pragma GCC unroll 2
   for (int half = 0; half < F::kHalves; ++half) {
     const vu8* codes = w.codes + kSteps * half;
     const int64_t at = r * kBlockCols + 4 * kSteps * half;
     vi dot = dot_row<Codes, kSteps>(codes, x.high + at);
-    if constexpr (kPlanes == 2) dot = (dot << 7) + dot_row<Codes, kSteps>(codes, x.low + at);
-    if constexpr (F::kOffset != 0) dot += centre<F>(x, half, r);
-    sum = add_scaled<F>(dot, w.scale[half], x, r, sum);
+    float x_scale = x.scale[r];
+    if (x.has_low[r] != 0) {
+      dot = (dot << 7) + dot_row<Codes, kSteps>(codes, x.low + at);
+      if constexpr (F::kOffset != 0) dot += centre_of_both<F>(x, half, r);
+      x_scale *= kLowStep;
+    } else if constexpr (F::kOffset != 0) {
+      dot += centre_of_high<F>(x, half, r);
+    }
+    sum = add_scaled(dot, w.scale[half], x_scale, sum);
   }
   if constexpr (F::kHasMin) sum = add_min<F>(w.min, x, r, sum);
   return sum;
 }
 
-template <int kPlanes>
 HEADRACE_INLINE void next_block(RowsOfTile& x) {
   x.high += x.height * kBlockCols;
-  if constexpr (kPlanes == 2) x.low += x.height * kBlockCols;
+  x.low += x.height * kBlockCols;
+  x.has_low += x.height;
   x.scale += x.height;
   x.scaled_sum += x.height;
   x.negated_sums += 3 * x.height;
@@ -159,7 +179,7 @@ HEADRACE_INLINE void next_block(RowsOfTile& x) {
 
 /// The rows of one tile times all panels, kPanels at a time. kRows: how many rows there are, or 0
 /// if that is not known beforehand.
-template <int kPlanes, class F, int kPanels, int kRows>
+template <class F, int kPanels, int kRows>
 __attribute__((noinline)) void few_rows(const PanelRun& a) {
   // What is used soon goes to the first level, what comes later to the second: memory then gives
   // its best rate.
@@ -182,7 +202,7 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
     }
     const uint8_t* ahead[kPanels];
     for (int p = 0; p < kPanels; ++p) ahead[p] = panels[p] + kAheadBytes - bytes_a_block;
-    RowsOfTile x = rows_of_tile<kPlanes>(a.x, a.first_row, 0);
+    RowsOfTile x = rows_of_tile(a.x, a.first_row, 0);
     for (int64_t block = 0; block < num_blocks; ++block) {
 #pragma GCC unroll 4
       for (int v = 0; v < kAll; ++v) {
@@ -197,10 +217,10 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
         }
         const BlockVector<F> w = unpack_vector<F>(data, block, v % kParts);
         for (int64_t r = 0; r < num_rows; ++r) {
-          sums[r][v] = add_block<F, kPlanes>(w, x, r, sums[r][v]);
+          sums[r][v] = add_block<F>(w, x, r, sums[r][v]);
         }
       }
-      next_block<kPlanes>(x);
+      next_block(x);
     }
     const int64_t first_output = panel * kPanelRows;
     const int64_t num_lanes = a.num_outputs - first_output;
@@ -216,33 +236,56 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
   }
 }
 
-/// dot[r][v]: the centred dot products of a half (or a block) for several rows.
-template <class F, int kPlanes, int kRows>
-HEADRACE_INLINE void centred_dots(const Block<F>& w, const RowsOfTile& x, int half,
-                                  vi (&dot)[kRows][kVectors]) {
+/// Whether one of kRows rows has a low plane.
+template <int kRows>
+HEADRACE_INLINE bool any_has_low(const RowsOfTile& x) {
+  uint64_t flags = 0;
+  std::memcpy(&flags, x.has_low, kRows);
+  return flags != 0;
+}
+
+/// Adds the products of a half (or a block) to sum: [kRows][kVectors]. kHasLow: see add_block.
+template <class F, int kRows, bool kHasLow>
+HEADRACE_INLINE void add_half(const Block<F>& w, const RowsOfTile& x, int half, vf* sum) {
   constexpr int kSteps = 8 / F::kHalves;
   const int first_col = 4 * kSteps * half;
-  const auto* codes = &w.codes[kSteps * half];
+  vi dot[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) dot[r][v] = kPlanes == 2 ? zero() : centre<F>(x, half, r);
+    for (int v = 0; v < kVectors; ++v) dot[r][v] = zero();
   }
+  const vu8(*codes)[kVectors] = &w.codes[kSteps * half];
   dot_rows<typename F::Codes, kSteps, kRows>(codes, x.high + first_col, dot);
-  if constexpr (kPlanes == 2) {
+  if constexpr (kHasLow) {
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) dot[r][v] = (dot[r][v] << 7) + centre<F>(x, half, r);
+      for (int v = 0; v < kVectors; ++v) dot[r][v] <<= 7;
     }
+    // Codes are loaded anew: keeping them would take the sums' registers.
+    asm volatile("" : "+r"(codes));
     dot_rows<typename F::Codes, kSteps, kRows>(codes, x.low + first_col, dot);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    const float x_scale = kHasLow ? x.scale[r] * kLowStep : x.scale[r];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (F::kOffset != 0) {
+        dot[r][v] += kHasLow ? centre_of_both<F>(x, half, r) : centre_of_high<F>(x, half, r);
+      }
+      vf total = add_scaled(dot[r][v], w.scale[half][v], x_scale, sum[r * kVectors + v]);
+      if constexpr (F::kHasMin) total = add_min<F>(w.min[v], x, r, total);
+      sum[r * kVectors + v] = total;
+    }
   }
 }
 
 /// Weights to ask for while others are multiplied: `bytes` for each block, of kPanelsTogether
 /// panels.
 struct Prefetch {
-  const uint8_t* data = nullptr;  ///< null: none
+  const uint8_t* data = nullptr;
   int64_t bytes = 0;
   int64_t panel_bytes = 0;
 
@@ -256,28 +299,28 @@ struct Prefetch {
 };
 
 /// Adds the products of `num_blocks` blocks to sum: [kRows][kVectors].
-template <class F, int kPlanes, int kRows>
+template <class F, int kRows>
 __attribute__((noinline)) void multiply_rows(const Block<F>* blocks, int64_t num_blocks,
-                                             RowsOfTile x, vf* sum, Prefetch prefetch) {
+                                             RowsOfTile x, vf* sums, Prefetch* prefetch) {
+  vf sum[kRows * kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i) sum[i] = sums[i];
   for (int64_t block = 0; block < num_blocks; ++block) {
     const Block<F>& w = blocks[block];
-    if (prefetch.data != nullptr) prefetch.next_block();
+    if (prefetch != nullptr) prefetch->next_block();
+    const bool has_low = any_has_low<kRows>(x);
 #pragma GCC unroll 2
     for (int half = 0; half < F::kHalves; ++half) {
-      vi dot[kRows][kVectors];
-      centred_dots<F, kPlanes, kRows>(w, x, half, dot);
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
-#pragma GCC unroll 8
-        for (int r = 0; r < kRows; ++r) {
-          vf total = add_scaled<F>(dot[r][v], w.scale[half][v], x, r, sum[r * kVectors + v]);
-          if constexpr (F::kHasMin) total = add_min<F>(w.min[v], x, r, total);
-          sum[r * kVectors + v] = total;
-        }
+      if (has_low) {
+        add_half<F, kRows, true>(w, x, half, sum);
+      } else {
+        add_half<F, kRows, false>(w, x, half, sum);
       }
     }
-    next_block<kPlanes>(x);
+    next_block(x);
   }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i) sums[i] = sum[i];
 }
 
 /// One chunk of columns of a group of panels.
@@ -290,15 +333,22 @@ struct Chunk {
   int64_t first_output;
   bool is_first;
   bool is_last;
-  Prefetch prefetch;
+  Prefetch* prefetch;  ///< null: none
 };
 
-template <class F, int kPlanes, int kRows>
+template <class F, int kRows>
 HEADRACE_INLINE void chunk_rows(const Chunk<F>& chunk, int64_t row) {
   const PanelRun& a = chunk.run;
   const int64_t num_lanes = a.num_outputs - chunk.first_output;
   float* out = a.out + row * a.out_stride + chunk.first_output;
   vf sum[kRows * kVectors];
+  // The lines that are written at the end: other rows' lines are far apart, so the processor does
+  // not foresee them.
+  for (int r = 0; r < kRows; ++r) {
+    for (int64_t lane = 0; lane < kPanelsTogether * kPanelRows; lane += 16) {
+      __builtin_prefetch(out + r * a.out_stride + lane, 1);
+    }
+  }
   for (int r = 0; r < kRows; ++r) {
     vf* row_sum = sum + r * kVectors;
     if (chunk.is_first) {
@@ -307,9 +357,8 @@ HEADRACE_INLINE void chunk_rows(const Chunk<F>& chunk, int64_t row) {
       load_lanes(out + r * a.out_stride, num_lanes, kVectors, row_sum);
     }
   }
-  multiply_rows<F, kPlanes, kRows>(chunk.blocks, chunk.num_blocks,
-                                   rows_of_tile<kPlanes>(a.x, row, chunk.first_block), sum,
-                                   row == a.first_row ? chunk.prefetch : Prefetch{});
+  multiply_rows<F, kRows>(chunk.blocks, chunk.num_blocks, rows_of_tile(a.x, row, chunk.first_block),
+                          sum, row == a.first_row ? chunk.prefetch : nullptr);
   vf bias[kVectors];
   const bool with_bias = chunk.is_last && a.bias != nullptr;
   if (with_bias) load_lanes(a.bias + chunk.first_output, num_lanes, kVectors, bias);
@@ -322,34 +371,37 @@ HEADRACE_INLINE void chunk_rows(const Chunk<F>& chunk, int64_t row) {
   }
 }
 
-template <class F, int kPlanes>
+template <class F>
 HEADRACE_INLINE void chunk_all_rows(const Chunk<F>& chunk) {
   const int64_t end = chunk.run.first_row + chunk.run.num_rows;
   for (int64_t row = chunk.run.first_row; row < end;) {
     // Rows that run together are of one tile.
     const int64_t left = smaller(end, (row / kTileRows + 1) * kTileRows) - row;
     if (kMostRows == 8 && left >= 8) {
-      chunk_rows<F, kPlanes, kMostRows>(chunk, row);
+      chunk_rows<F, kMostRows>(chunk, row);
       row += kMostRows;
     } else if (left >= 4) {
-      chunk_rows<F, kPlanes, 4>(chunk, row);
+      chunk_rows<F, 4>(chunk, row);
       row += 4;
     } else if (left >= 2) {
-      chunk_rows<F, kPlanes, 2>(chunk, row);
+      chunk_rows<F, 2>(chunk, row);
       row += 2;
     } else {
-      chunk_rows<F, kPlanes, 1>(chunk, row);
+      chunk_rows<F, 1>(chunk, row);
       row += 1;
     }
   }
 }
 
-template <int kPlanes, class F>
+template <class F>
 __attribute__((noinline)) void many_rows(const PanelRun& a) {
   const int64_t num_blocks = a.x.cols / kBlockCols;
   const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
   const int64_t bytes_a_block = a.panel_bytes / num_blocks;
-  Block<F> blocks[kChunkBlocks];
+  // Chunks of about the same size.
+  const int64_t num_chunks = (num_blocks + kMostChunkBlocks - 1) / kMostChunkBlocks;
+  const int64_t chunk_blocks = (num_blocks + num_chunks - 1) / num_chunks;
+  Block<F> blocks[kMostChunkBlocks];
   for (int64_t panel = 0; panel < num_panels; panel += kPanelsTogether) {
     const uint8_t* data = a.panels + panel * a.panel_bytes;
     // Where there is no second panel, the first one's products are made twice and dropped once.
@@ -357,25 +409,28 @@ __attribute__((noinline)) void many_rows(const PanelRun& a) {
     const uint8_t* const panels[] = {data, data + (has_second ? a.panel_bytes : 0)};
     const bool has_next = panel + 2 * kPanelsTogether <= num_panels;
     const uint8_t* next = data + kPanelsTogether * a.panel_bytes;
-    for (int64_t first = 0; first < num_blocks; first += kChunkBlocks) {
-      const int64_t count = smaller(kChunkBlocks, num_blocks - first);
+    for (int64_t first = 0; first < num_blocks; first += chunk_blocks) {
+      const int64_t count = smaller(chunk_blocks, num_blocks - first);
       for (int64_t i = 0; i < count; ++i) {
+        for (const uint8_t* one : panels) {
+          const uint8_t* ahead = one + (first + i) * bytes_a_block + kUnpackAheadBytes;
+          for (int64_t byte = 0; byte < bytes_a_block; byte += 64) __builtin_prefetch(ahead + byte);
+        }
         unpack_block(panels, first + i, blocks[i]);
       }
       // Panels are taken as evenly spread over their blocks.
-      Prefetch prefetch;
-      if (has_next) prefetch = {next + first * bytes_a_block, bytes_a_block, a.panel_bytes};
-      chunk_all_rows<F, kPlanes>({a, blocks, first, count, panel * kPanelRows, first == 0,
-                                  first + count == num_blocks, prefetch});
+      Prefetch prefetch = {next + first * bytes_a_block, bytes_a_block, a.panel_bytes};
+      chunk_all_rows<F>({a, blocks, first, count, panel * kPanelRows, first == 0,
+                         first + count == num_blocks, has_next ? &prefetch : nullptr});
     }
   }
 }
 
-template <int kPlanes, class F>
-void int_panels(const PanelRun& a) {
-  if (a.num_rows == 1) return few_rows<kPlanes, F, 2, 1>(a);
-  if (a.num_rows <= kTileRows) return few_rows<kPlanes, F, 1, 0>(a);
-  many_rows<kPlanes, F>(a);
+template <class F>
+void multiply_panels(const PanelRun& a) {
+  if (a.num_rows == 1) return few_rows<F, 2, 1>(a);
+  if (a.num_rows <= kTileRows) return few_rows<F, 1, 0>(a);
+  many_rows<F>(a);
 }
 
 using Q4_0 = Layout<CodesU4, PanelScales::one, 8>;
@@ -391,13 +446,9 @@ using Q6_K = Layout<CodesU6, PanelScales::k_signed, 32>;
 
 namespace HEADRACE_ISA_NAMESPACE {
 
-const PanelFunction int8_panels[kNumPanelFormats] = {
-    int_panels<1, Q4_0>, int_panels<1, Q4_1>, int_panels<1, Q5_0>, int_panels<1, Q5_1>,
-    int_panels<1, Q8_0>, int_panels<1, Q4_K>, int_panels<1, Q5_K>, int_panels<1, Q6_K>,
-};
-const PanelFunction int15_panels[kNumPanelFormats] = {
-    int_panels<2, Q4_0>, int_panels<2, Q4_1>, int_panels<2, Q5_0>, int_panels<2, Q5_1>,
-    int_panels<2, Q8_0>, int_panels<2, Q4_K>, int_panels<2, Q5_K>, int_panels<2, Q6_K>,
+const PanelFunction int_panels[kNumIntPanelFormats] = {
+    multiply_panels<Q4_0>, multiply_panels<Q4_1>, multiply_panels<Q5_0>, multiply_panels<Q5_1>,
+    multiply_panels<Q8_0>, multiply_panels<Q4_K>, multiply_panels<Q5_K>, multiply_panels<Q6_K>,
 };
 
 }  // namespace HEADRACE_ISA_NAMESPACE

@@ -1,4 +1,4 @@
-// Activations to integers in one or two planes, see QuantizedRows.
+// Activations to integers, see QuantizedRows.
 #pragma once
 
 #include "backend/cpu/kernels/body/vec.inl"
@@ -62,12 +62,8 @@ HEADRACE_INLINE HalfSums store_plane(I16x a, I16x b, int8_t* out) {
   return {_mm256_cvtsi256_si32(sums), _mm256_extract_epi32(sums, 4)};
 }
 
-template <int kPlanes>
-HEADRACE_INLINE HalfSums quantize_block(const BlockValues& x, float inverse, int8_t* high,
-                                        int8_t* low) {
-  const I16x a = scaled_integers(x.a, inverse);
-  const I16x b = scaled_integers(x.b, inverse);
-  if constexpr (kPlanes == 1) return store_plane(a, b, high);
+/// Both planes of integers of at most 127 * 128.
+HEADRACE_INLINE HalfSums store_two_planes(I16x a, I16x b, int8_t* high, int8_t* low) {
   I16x high_a;
   I16x high_b;
   I16x low_a;
@@ -83,52 +79,84 @@ HEADRACE_INLINE HalfSums quantize_block(const BlockValues& x, float inverse, int
   return {128 * highs.first + lows.first, 128 * highs.second + lows.second};
 }
 
-template <int kPlanes>
-HEADRACE_INLINE void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
-  // The largest integer. In two planes: 127 in the high one, 0 in the low one.
-  constexpr float kLargest = kPlanes == 2 ? 127.0F * 128.0F : 127.0F;
-  constexpr int32_t kInfinityBits = 0x7f800000;
-  const int64_t num_blocks = x.cols / kBlockCols;
-  const int64_t tile = row / kTileRows * kTileRows;
-  const int64_t height = x.num_rows - tile < kTileRows ? x.num_rows - tile : kTileRows;
-  for (int64_t block = 0; block < num_blocks; ++block) {
-    const int64_t at = tile * num_blocks + block * height + (row - tile);
-    const float* block_values = values + block * kBlockCols;
-    BlockValues block_x = {load(block_values), load(block_values + 16)};
-    const int32_t largest_bits = largest_magnitude_bits(block_x);
-    float largest;
-    std::memcpy(&largest, &largest_bits, sizeof(largest));
-    // Below this the inverse would overflow; such a block is as good as zero.
-    const bool tiny = !(largest > 1e-30F);
-    float scale = tiny ? 0.0F : largest / kLargest;
-    float inverse = tiny ? 0.0F : kLargest / largest;
-    if (largest_bits >= kInfinityBits) {
-      // The scale says NaN; integers are zeros, so that their sums stay in range.
-      block_x = {splat(0.0F), splat(0.0F)};
-      scale = __builtin_nanf("");
-      inverse = 0.0F;
-    }
-    const HalfSums sums = quantize_block<kPlanes>(block_x, inverse, x.high + at * kBlockCols,
-                                                  kPlanes == 2 ? x.low + at * kBlockCols : nullptr);
-    int32_t* negated_sums = x.negated_sums + 3 * (at - (row - tile)) + (row - tile);
-    negated_sums[0] = -(sums.first + sums.second);
-    negated_sums[height] = -sums.first;
-    negated_sums[2 * height] = -sums.second;
-    x.scale[at] = scale;
-    x.scaled_sum[at] = scale * static_cast<float>(sums.first + sums.second);
+/// The high plane alone, of integers of at most 127.
+HEADRACE_INLINE HalfSums store_high_plane(I16x a, I16x b, int8_t* high, int8_t* low) {
+  const HalfSums highs = store_plane(a, b, high);
+  const __m256i zeros = _mm256_setzero_si256();
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low), zeros);
+  return {128 * highs.first, 128 * highs.second};
+}
+
+HEADRACE_INLINE BlockValues load_block(const float* values) {
+  return {load(values), load(values + 16)};
+}
+
+/// A block has a low plane if its largest number is this many times the mean of such numbers over
+/// the row: rounding to a high plane alone loses the more, the larger that number is.
+constexpr float kLargeBlock = 1.25F;
+
+// A block whose numbers are all below the first is as good as zero; one with numbers above the
+// second counts as not finite. Between them scales neither underflow nor overflow, whatever weights
+// they meet, so that dividing by 128 is exact.
+constexpr float kTiny = 1e-20F;
+constexpr float kHuge = 1e30F;
+
+/// Writes block `block` of a row, whose place among scales and the like is `at`, `height` apart.
+/// Its largest magnitude stands in x.scale[at].
+HEADRACE_INLINE void quantize_block(BlockValues values, float mean_largest, int64_t at,
+                                    int32_t* negated_sums, int64_t height, const QuantizedRows& x) {
+  const float largest = x.scale[at];
+  const bool has_low = largest > kLargeBlock * mean_largest;
+  float scale = 0.0F;
+  float inverse = 0.0F;
+  if (largest > kTiny) {
+    scale = largest / 127.0F;
+    inverse = (has_low ? 127.0F * 128.0F : 127.0F) / largest;
   }
+  if (!(largest < kHuge)) {
+    // The scale says NaN; integers are zeros, so that their sums stay in range.
+    values = {splat(0.0F), splat(0.0F)};
+    scale = __builtin_nanf("");
+    inverse = 0.0F;
+  }
+  const I16x a = scaled_integers(values.a, inverse);
+  const I16x b = scaled_integers(values.b, inverse);
+  int8_t* high = x.high + at * kBlockCols;
+  int8_t* low = x.low + at * kBlockCols;
+  const HalfSums sums =
+      has_low ? store_two_planes(a, b, high, low) : store_high_plane(a, b, high, low);
+  negated_sums[0] = -(sums.first + sums.second);
+  negated_sums[height] = -sums.first;
+  negated_sums[2 * height] = -sums.second;
+  x.has_low[at] = has_low ? 1 : 0;
+  x.scale[at] = scale;
+  x.scaled_sum[at] = scale * 0x1p-7F * static_cast<float>(sums.first + sums.second);
 }
 
 }  // namespace
 
 namespace HEADRACE_ISA_NAMESPACE {
 
-void quantize_row_int8(const float* values, int64_t row, const QuantizedRows& x) {
-  quantize_row<1>(values, row, x);
-}
-
-void quantize_row_int15(const float* values, int64_t row, const QuantizedRows& x) {
-  quantize_row<2>(values, row, x);
+void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
+  const int64_t num_blocks = x.cols / kBlockCols;
+  const int64_t tile = row / kTileRows * kTileRows;
+  const int64_t height = x.num_rows - tile < kTileRows ? x.num_rows - tile : kTileRows;
+  const int64_t in_tile = row - tile;
+  const int64_t first = tile * num_blocks;
+  float sum_of_largest = 0.0F;
+  for (int64_t block = 0; block < num_blocks; ++block) {
+    const int32_t bits = largest_magnitude_bits(load_block(values + block * kBlockCols));
+    float largest;
+    std::memcpy(&largest, &bits, sizeof(largest));
+    x.scale[first + block * height + in_tile] = largest;
+    sum_of_largest += largest;
+  }
+  const float mean_largest = sum_of_largest / static_cast<float>(num_blocks);
+  for (int64_t block = 0; block < num_blocks; ++block) {
+    const int64_t block_at = first + block * height;
+    quantize_block(load_block(values + block * kBlockCols), mean_largest, block_at + in_tile,
+                   x.negated_sums + 3 * block_at + in_tile, height, x);
+  }
 }
 
 }  // namespace HEADRACE_ISA_NAMESPACE

@@ -7,8 +7,8 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "reference",
-    .form = {ActivationForm::f32, ActivationForm::f32},
-    .forms = {},
+    .quantize_row = nullptr,
+    .int_panels = nullptr,
     .f32_panels = f32_panels,
     .f16_panels = nullptr,
     .bf16_panels = nullptr,
