@@ -79,8 +79,8 @@ void set_rates(benchmark::State& state, double macs, double bytes) {
 /// calls: there are as many matrices as that takes. The figures are those of the best iteration.
 void linear(benchmark::State& state, const KernelTable& table, Format format, int64_t rows) {
   constexpr size_t kLargeCache = size_t{600} << 20;
-  const int64_t cols = getenv("HR_COLS") ? atoi(getenv("HR_COLS")) : 1536;
-  const int64_t out_rows = getenv("HR_COLS") ? 1536 : rows >= 128 ? 256 : 1536;  // short calls are disturbed less
+  const int64_t cols = 1536;
+  const int64_t out_rows = rows >= 128 ? 768 : 1536;  // short calls are disturbed less
   CpuContext context(table, num_threads());
   const bool decoded = table.int_panels == nullptr;
   const auto data = made_up_blocks(format, out_rows, cols, 1);
@@ -91,7 +91,7 @@ void linear(benchmark::State& state, const KernelTable& table, Format format, in
                                   decoded ? MatrixStorage::decoded : MatrixStorage::packed);
     matrices.push_back(std::move(*matrix));
   }
-  const Buffer x = getenv("HR_UN") ? uneven_rows(rows, cols, 2) : random_rows(rows, cols, 2);
+  const Buffer x = uneven_rows(rows, cols, 2);
   const Buffer out(DType::f32, rows, out_rows);
   double best = 1e9;
   size_t next = 0;

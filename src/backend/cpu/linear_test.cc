@@ -29,7 +29,7 @@ double tolerance(Isa isa, const float* x, const float* w, int64_t cols, double s
     for (const double one : largest) mean += one / static_cast<double>(largest.size());
     for (size_t block = 0; block < largest.size(); ++block) {
       // The bound itself is in doubt by float rounding.
-      const double num_steps = largest[block] > 1.2501 * mean ? 127 * 128 : 127;
+      const double num_steps = largest[block] > 0.9001 * mean ? 127 * 128 : 127;
       rounding += 0.5 * largest[block] / num_steps * weights[block];
     }
   }

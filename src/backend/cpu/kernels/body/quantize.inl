@@ -93,7 +93,7 @@ HEADRACE_INLINE BlockValues load_block(const float* values) {
 
 /// A block has a low plane if its largest number is this many times the mean of such numbers over
 /// the row: rounding to a high plane alone loses the more, the larger that number is.
-constexpr float kLargeBlock = 1.25F;
+constexpr float kLargeBlock = 0.9F;
 
 // A block whose numbers are all below the first is as good as zero; one with numbers above the
 // second counts as not finite. Between them scales neither underflow nor overflow, whatever weights
