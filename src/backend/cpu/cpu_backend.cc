@@ -29,7 +29,7 @@ class CpuBackend final : public Backend {
   double measure_read_rate(size_t bytes) override { return measure_cpu_read_rate(context_, bytes); }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
-    const bool integers = context_.kernels.int_panel[0] != nullptr;
+    const bool integers = context_.kernels.int_panels != nullptr;
     HEADRACE_ASSIGN(auto matrix,
                     CpuMatrix::pack(weight, context_.pool,
                                     integers ? MatrixStorage::packed : MatrixStorage::decoded));

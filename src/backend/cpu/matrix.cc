@@ -50,6 +50,9 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   matrix->rows_ = weight.rows;
   matrix->cols_ = weight.cols;
   matrix->format_ = weight.format;
+  if (storage == MatrixStorage::packed && weight.format == Format::f32) {
+    storage = MatrixStorage::decoded;
+  }
   matrix->storage_ = storage;
   matrix->row_bytes_ = row_bytes;
   const int64_t num_panels = matrix->num_panels();
@@ -59,7 +62,6 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   } else if (storage == MatrixStorage::packed) {
     if (const auto layout = panel_layout(weight.format)) {
       matrix->layout_ = *layout;
-      matrix->scales_bytes_ = panel_scales_bytes(*layout, weight.cols);
       panel_size = panel_bytes(*layout, weight.cols);
     } else {
       matrix->storage_ = MatrixStorage::source;
@@ -181,10 +183,10 @@ const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
   return scratch;
 }
 
-CpuMatrix::IntPanelView CpuMatrix::int_panel(int64_t panel) const {
+CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
   HEADRACE_CHECK(storage_ == MatrixStorage::packed);
-  const auto* scales = reinterpret_cast<const uint8_t*>(panel_data(panel));
-  return {layout_.format, scales, scales + scales_bytes_};
+  return {layout_.format, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
+          static_cast<int64_t>(panel_bytes_)};
 }
 
 }  // namespace headrace

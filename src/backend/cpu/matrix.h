@@ -14,15 +14,15 @@ namespace headrace {
 
 /// How the weights lie in memory.
 enum class MatrixStorage : uint8_t {
-  decoded,  ///< f32 panels [cols][16]: the reference path; 4 bytes a weight
+  decoded,  ///< f32 panels [cols][16]: the reference path, and f32 weights; 4 bytes a weight
   source,   ///< rows as in the file, decoded panel by panel when used
-  packed,   ///< integer panels, about the file's size: panel_pack.h
+  packed,   ///< panels of about the file's size: panel_pack.h
 };
 
 class CpuMatrix final : public Matrix {
  public:
-  /// Checks sizes and packs. Formats that have no integer panels become `source` where `packed` is
-  /// asked for. Errors: corrupt_data (sizes that do not fit each other).
+  /// Checks sizes and packs. Where `packed` is asked for, formats that have no such panels become
+  /// `source`, and f32 `decoded`. Errors: corrupt_data (sizes that do not fit each other).
   /// Throws std::bad_alloc.
   static Result<std::unique_ptr<CpuMatrix>> pack(const WeightView& weight, ThreadPool& pool,
                                                  MatrixStorage storage);
@@ -43,13 +43,13 @@ class CpuMatrix final : public Matrix {
   /// `scratch` ([cols * 17]).
   const float* float_panel(int64_t panel, float* scratch) const;
 
-  /// Of packed storage.
-  struct IntPanelView {
+  /// Of packed storage: a panel and what lies after it.
+  struct PackedView {
     PanelFormat format;
-    const uint8_t* scales = nullptr;
-    const uint8_t* codes = nullptr;
+    const uint8_t* panels = nullptr;
+    int64_t panel_bytes = 0;  ///< from one panel to the next
   };
-  IntPanelView int_panel(int64_t panel) const;
+  PackedView packed_panels(int64_t first_panel) const;
 
  private:
   struct Free {
@@ -69,7 +69,6 @@ class CpuMatrix final : public Matrix {
   Format format_ = Format::f32;
   MatrixStorage storage_ = MatrixStorage::decoded;
   PanelLayout layout_ = {};  ///< of packed storage
-  size_t scales_bytes_ = 0;  ///< of packed storage
   size_t row_bytes_ = 0;     ///< in the file
   size_t panel_bytes_ = 0;   ///< of 16 rows here
   size_t num_bytes_ = 0;
