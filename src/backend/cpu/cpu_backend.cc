@@ -30,9 +30,10 @@ class CpuBackend final : public Backend {
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
     const bool integers = context_.kernels.int_panels != nullptr;
-    HEADRACE_ASSIGN(auto matrix,
-                    CpuMatrix::pack(weight, context_.pool,
-                                    integers ? MatrixStorage::packed : MatrixStorage::decoded));
+    HEADRACE_ASSIGN(
+        auto matrix,
+        CpuMatrix::pack(weight, context_.pool,
+                        integers ? MatrixStorage::packed : MatrixStorage::decoded, weights_));
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
 
@@ -182,6 +183,7 @@ class CpuBackend final : public Backend {
   }
 
   CpuContext context_;
+  WeightMemory weights_;
 };
 
 }  // namespace
