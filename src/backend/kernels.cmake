@@ -38,3 +38,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   headrace_kernels(avx512 LANES 16 FMA 1 OPTIONS ${avx512_flags} -mavx512vnni
                    SOURCES ${avx512_sources})
 endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(neon_sources float_kernels.cc int_panels.cc limits.cc table.cc)
+  list(TRANSFORM neon_sources PREPEND cpu/kernels/neon/)
+  headrace_kernels(neon LANES 4 FMA 1 SOURCES ${neon_sources})
+  headrace_kernels(neon_dot LANES 4 FMA 1 OPTIONS -march=armv8.2-a+dotprod
+                   SOURCES cpu/kernels/neon/int_panels_dot.cc cpu/kernels/neon/limits_dot.cc)
+endif()

@@ -5,7 +5,10 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
 #include <cstring>
+
+#include "base/os/arm_capabilities.h"
 
 namespace headrace {
 namespace {
@@ -35,6 +38,12 @@ CpuFeatures detect() {
   }
   f.model_name = brand;
   while (!f.model_name.empty() && f.model_name.back() == ' ') f.model_name.pop_back();
+#elif defined(__aarch64__)
+  const ArmCapabilities arm = arm_capabilities();
+  f.neon = arm.neon;
+  f.neon_dot = arm.neon && arm.dot_product;
+  // The processor's own registers have numbers only.
+  f.model_name = "AArch64";
 #endif
   return f;
 }
@@ -45,6 +54,8 @@ std::string_view isa_name(Isa isa) {
   switch (isa) {
     case Isa::reference:
       return "reference";
+    case Isa::neon:
+      return "neon";
     case Isa::avx2:
       return "avx2";
     case Isa::avx512:
@@ -58,8 +69,20 @@ const CpuFeatures& cpu_features() {
   return features;
 }
 
+std::vector<std::string_view> isa_names() {
+#if defined(__aarch64__)
+  const std::vector<Isa> isas = {Isa::reference, Isa::neon};
+#else
+  const std::vector<Isa> isas = {Isa::reference, Isa::avx2, Isa::avx512};
+#endif
+  std::vector<std::string_view> names;
+  for (const Isa isa : isas) names.push_back(isa_name(isa));
+  return names;
+}
+
 std::vector<Isa> available_isas() {
   std::vector<Isa> isas = {Isa::reference};
+  if (cpu_features().neon) isas.push_back(Isa::neon);
   if (cpu_features().avx2) isas.push_back(Isa::avx2);
   if (cpu_features().avx2 && cpu_features().avx512_vnni) isas.push_back(Isa::avx512);
   return isas;
@@ -73,7 +96,8 @@ Result<Isa> choose_isa(std::string_view choice) {
     if (isa_name(isa) == choice) return isa;
     names += (names.empty() ? "" : ", ") + std::string(isa_name(isa));
   }
-  const bool known = choice == "avx2" || choice == "avx512";
+  const auto known_names = isa_names();
+  const bool known = std::find(known_names.begin(), known_names.end(), choice) != known_names.end();
   return Error{known ? ErrorCode::unsupported : ErrorCode::invalid_argument,
                known ? "this machine has no " + std::string(choice)
                      : "unknown instruction set '" + std::string(choice) + "'",

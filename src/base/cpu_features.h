@@ -10,9 +10,9 @@
 namespace headrace {
 
 /// Kernel families, from the plain judge to the widest. The order is the order of preference.
-enum class Isa { reference, avx2, avx512 };
+enum class Isa { reference, neon, avx2, avx512 };
 
-/// "reference", "avx2", "avx512".
+/// "reference", "neon", "avx2", "avx512".
 std::string_view isa_name(Isa isa);
 
 /// What the processor and the operating system both support.
@@ -22,11 +22,16 @@ struct CpuFeatures {
   bool avx512 = false;    ///< F, BW, DQ, VL and CD
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
+  bool neon = false;
+  bool neon_dot = false;   ///< sdot and udot
   std::string model_name;  ///< as the processor calls itself
 };
 
 /// Looked up once.
 const CpuFeatures& cpu_features();
+
+/// The names of every Isa that machines of this architecture may have, in the order of preference.
+std::vector<std::string_view> isa_names();
 
 /// Every Isa this machine can run, best last.
 std::vector<Isa> available_isas();
