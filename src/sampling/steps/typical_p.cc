@@ -6,6 +6,7 @@
 namespace headrace {
 
 void apply_typical_p(float p, Candidates& candidates) {
+  candidates.ensure_weights();
   const double total = candidates.total_weight();
   auto& list = candidates.list();
   double entropy = 0;
@@ -27,8 +28,7 @@ void apply_typical_p(float p, Candidates& candidates) {
     reached += list[count++].weight;
   }
   list.resize(std::max<size_t>(count, 1));
-  // The order of the others: the next step, and the draw, count on it.
-  std::sort(list.begin(), list.end(), more_likely);
+  candidates.cut();
 }
 
 }  // namespace headrace

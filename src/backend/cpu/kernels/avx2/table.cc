@@ -25,6 +25,7 @@ const KernelTable kTable = {
     .peak_instruction = "vpmaddubsw",
     .peak = peak,
     .read_memory = read_memory,
+    .sampling = &sampling_kernels,
 };
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

@@ -1,0 +1,226 @@
+// Looking for tokens in a row of logits; the contract is in sampling_kernels.h. Everything here
+// waits for memory, so that what counts is the number of passes.
+#pragma once
+
+#include "backend/cpu/kernels/body/math.inl"
+#include "backend/cpu/kernels/body/vec.inl"
+#include "backend/cpu/kernels/sampling_kernels.h"
+
+namespace headrace {
+namespace {
+
+constexpr float kMinusInf = -__builtin_inff();
+
+/// The larger; b where either is NaN. One instruction, where max() of vec.inl is three.
+HEADRACE_INLINE F16x larger(F16x a, F16x b) {
+#if HEADRACE_LANES == 16
+  a.p[0] = (vf)_mm512_max_ps((__m512)a.p[0], (__m512)b.p[0]);
+#elif HEADRACE_LANES == 8
+  HEADRACE_EACH a.p[i] = (vf)_mm256_max_ps((__m256)a.p[i], (__m256)b.p[i]);
+#else
+  a = max(a, b);
+#endif
+  return a;
+}
+
+/// Bit i: lane i of a is above that of b.
+HEADRACE_INLINE uint32_t lanes_above(F16x a, F16x b) {
+#if HEADRACE_LANES == 16
+  return _mm512_cmp_ps_mask((__m512)a.p[0], (__m512)b.p[0], _CMP_GT_OQ);
+#elif HEADRACE_LANES == 8
+  uint32_t bits = 0;
+  HEADRACE_EACH {
+    const __m256 is_above = _mm256_cmp_ps((__m256)a.p[i], (__m256)b.p[i], _CMP_GT_OQ);
+    bits |= static_cast<uint32_t>(_mm256_movemask_ps(is_above)) << (8 * i);
+  }
+  return bits;
+#else
+  float x[16];
+  float y[16];
+  store(x, a);
+  store(y, b);
+  uint32_t bits = 0;
+  for (int i = 0; i < 16; ++i) bits |= static_cast<uint32_t>(x[i] > y[i]) << i;
+  return bits;
+#endif
+}
+
+/// Where NaN was met.
+struct NaNs {
+#if HEADRACE_LANES == 16
+  __mmask16 met = 0;
+#else
+  I16x met = {};
+#endif
+};
+
+HEADRACE_INLINE void note_nans(NaNs& nans, F16x a, F16x b) {
+#if HEADRACE_LANES == 16
+  nans.met =
+      _kor_mask16(nans.met, _mm512_cmp_ps_mask((__m512)a.p[0], (__m512)b.p[0], _CMP_UNORD_Q));
+#elif HEADRACE_LANES == 8
+  HEADRACE_EACH nans.met.p[i] |= (vi)_mm256_cmp_ps((__m256)a.p[i], (__m256)b.p[i], _CMP_UNORD_Q);
+#else
+  HEADRACE_EACH nans.met.p[i] |= (a.p[i] != a.p[i]) | (b.p[i] != b.p[i]);
+#endif
+}
+
+HEADRACE_INLINE bool any(const NaNs& nans) {
+#if HEADRACE_LANES == 16
+  return nans.met != 0;
+#else
+  int32_t lanes[16];
+  std::memcpy(lanes, &nans.met, sizeof(lanes));
+  int32_t all = 0;
+  for (const int32_t lane : lanes) all |= lane;
+  return all != 0;
+#endif
+}
+
+HEADRACE_INLINE F16x load_logits(const float* x, int64_t i, int64_t n) {
+  return i + 16 <= n ? load(x + i) : load_part(x + i, n - i, kMinusInf);
+}
+
+/// The largest of each lane of a block.
+HEADRACE_INLINE F16x block_lanes(const float* x, int64_t n, NaNs& nans) {
+  F16x first = splat(kMinusInf);
+  F16x second = first;
+  if (n == kSampleBlock) {
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < kSampleBlock; i += 32) {
+      const F16x a = load(x + i);
+      const F16x b = load(x + i + 16);
+      first = larger(first, a);
+      second = larger(second, b);
+      note_nans(nans, a, b);
+    }
+  } else {
+    for (int64_t i = 0; i < n; i += 16) {
+      const F16x a = load_logits(x, i, n);
+      first = larger(first, a);
+      note_nans(nans, a, a);
+    }
+  }
+  return larger(first, second);
+}
+
+/// exp((x - largest) * factor) of 16 logits.
+HEADRACE_INLINE F16x weights_of(F16x x, F16x largest, F16x factor) {
+  return exp((x - largest) * factor);
+}
+
+/// A block's sum, always the same way: exp_find() counts on it.
+HEADRACE_INLINE float block_weight(const float* x, int64_t n, F16x largest, F16x factor) {
+  F16x sums[2] = {splat(0.0F), splat(0.0F)};
+  if (n == kSampleBlock) {
+    for (int64_t i = 0; i < kSampleBlock; i += 32) {
+      sums[0] = sums[0] + weights_of(load(x + i), largest, factor);
+      sums[1] = sums[1] + weights_of(load(x + i + 16), largest, factor);
+    }
+  } else {
+    for (int64_t i = 0; i < n; i += 16) {
+      sums[0] = sums[0] + weights_of(load_logits(x, i, n), largest, factor);
+    }
+  }
+  return reduce_add(sums[0] + sums[1]);
+}
+
+HEADRACE_INLINE int64_t block_size(int64_t begin, int64_t n) {
+  return n - begin < kSampleBlock ? n - begin : kSampleBlock;
+}
+
+}  // namespace
+
+namespace HEADRACE_ISA_NAMESPACE {
+
+static float chunk_maxima(const float* x, int64_t n, float* block_maxima, float* lane_maxima) {
+  NaNs nans;
+  F16x all = splat(kMinusInf);
+  for (int64_t stripe = 0; stripe < n; stripe += kSampleStripe) {
+    const int64_t end = n - stripe < kSampleStripe ? n : stripe + kSampleStripe;
+    F16x lanes = splat(kMinusInf);
+    for (int64_t i = stripe; i < end; i += kSampleBlock) {
+      const F16x block = block_lanes(x + i, block_size(i, n), nans);
+      block_maxima[i / kSampleBlock] = reduce_max(block);
+      lanes = larger(lanes, block);
+    }
+    store(lane_maxima + stripe / kSampleStripe * 16, lanes);
+    all = larger(all, lanes);
+  }
+  return any(nans) ? __builtin_nanf("") : reduce_max(all);
+}
+
+static double exp_sum(const float* x, int64_t n, float largest, float factor) {
+  const F16x top = splat(largest);
+  const F16x by = splat(factor);
+  double sum = 0;
+  for (int64_t i = 0; i < n; i += kSampleBlock) {
+    sum += static_cast<double>(block_weight(x + i, block_size(i, n), top, by));
+  }
+  return sum;
+}
+
+static int64_t exp_find(const float* x, int64_t n, float largest, float factor, double point) {
+  const F16x top = splat(largest);
+  const F16x by = splat(factor);
+  double reached = 0;
+  int64_t found = -1;  // the block, then the index
+  double before = 0;   // the sum of the blocks before it
+  for (int64_t i = 0; i < n; i += kSampleBlock) {
+    const auto sum = static_cast<double>(block_weight(x + i, block_size(i, n), top, by));
+    if (sum > 0) {
+      found = i;
+      before = reached;
+    }
+    reached += sum;
+    if (reached > point) break;
+  }
+  if (found < 0) return -1;
+  const int64_t block = found;
+  const int64_t size = block_size(block, n);
+  float weights[kSampleBlock];
+  for (int64_t i = 0; i < size; i += 16) {
+    const F16x part = weights_of(load_logits(x + block, i, size), top, by);
+    store(weights + i, part);
+  }
+  reached = before;
+  for (int64_t i = 0; i < size; ++i) {
+    if (weights[i] > 0) found = block + i;
+    reached += static_cast<double>(weights[i]);
+    if (reached > point) break;
+  }
+  return found;
+}
+
+static int64_t collect_above(const float* x, int64_t begin, int64_t n, const float* block_maxima,
+                             float above, TokenLogit* out, int64_t capacity, int64_t* count) {
+  const F16x bound = splat(above);
+  int64_t taken = *count;
+  int64_t i = begin;
+  for (; i < n; i += kSampleBlock) {
+    if (!(block_maxima[i / kSampleBlock] > above)) continue;
+    if (capacity - taken < kSampleBlock) break;
+    const int64_t end = i + block_size(i, n);
+    for (int64_t j = i; j < end; j += 16) {
+      for (uint32_t bits = lanes_above(load_logits(x, j, end), bound); bits != 0;
+           bits &= bits - 1) {
+        const int64_t id = j + __builtin_ctz(bits);
+        out[taken].id = static_cast<int32_t>(id);
+        out[taken].logit = x[id];
+        ++taken;
+      }
+    }
+  }
+  *count = taken;
+  return i < n ? i : n;
+}
+
+const SamplingKernels sampling_kernels = {
+    .chunk_maxima = chunk_maxima,
+    .exp_sum = exp_sum,
+    .exp_find = exp_find,
+    .collect_above = collect_above,
+};
+
+}  // namespace HEADRACE_ISA_NAMESPACE
+}  // namespace headrace
