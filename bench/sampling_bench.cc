@@ -51,7 +51,7 @@ Buffer made_up_logits(int64_t rows, int64_t vocab) {
   }
   for (int64_t r = 0; r < rows; ++r) {
     for (int i = 0; i < 12; ++i) {
-      out.view().f32(r)[numbers.below(vocab)] = 14.0F + 5.0F * numbers.unit();
+      out.view().f32(r)[numbers.below(vocab)] = 19.0F + 5.0F * numbers.unit();
     }
   }
   return out;
@@ -147,8 +147,8 @@ std::vector<Setting> settings() {
            }),
       with("whole_row",
            [](Request& r) {
-             r.sampling.temperature = 4;
-             r.sampling.top_p = 0.9F;
+             r.sampling.temperature = 1.3F;
+             r.sampling.top_p = 0.95F;
            }),
   };
 }

@@ -11,11 +11,12 @@ bool more_likely(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
 
-void Candidates::assign(std::span<const float> logits) {
+void Candidates::assign(std::span<const float> logits, float least) {
   clear();
   largest_ = -std::numeric_limits<float>::infinity();
+  const float above = std::nextafter(least, -std::numeric_limits<float>::infinity());
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] == -std::numeric_limits<float>::infinity()) continue;
+    if (!(logits[i] > above)) continue;
     list_.push_back({static_cast<TokenId>(i), logits[i]});
     largest_ = std::max(largest_, logits[i]);
   }
@@ -38,11 +39,7 @@ void Candidates::clear() {
 }
 
 double Candidates::weigh(Candidate& one) const {
-  // In double: no distance overflows, nor does the smallest temperature make NaN of it.
-  if (one.weight < 0) {
-    one.weight = std::exp((static_cast<double>(one.logit) - static_cast<double>(largest_)) /
-                          static_cast<double>(temperature_));
-  }
+  if (one.weight < 0) one.weight = std::exp(distance(one.logit));
   return one.weight;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,7 +16,7 @@ namespace headrace {
 struct Candidate {
   TokenId id = 0;
   float logit = 0;
-  double weight = -1;  ///< exp((logit - largest logit) / temperature); below 0: not yet computed
+  double weight = -1;  ///< exp(Candidates::distance()); below 0: not yet computed
 };
 
 /// More likely first; ties go to the smaller id. A strict order, so that every sort is the same
@@ -29,8 +30,10 @@ class Candidates {
  public:
   /// Memory for rows of that many logits. Throws std::bad_alloc.
   void reserve(size_t vocab_size) { list_.reserve(vocab_size); }
-  /// All tokens whose logit is not -Inf, in the order of their ids.
-  void assign(std::span<const float> logits);
+  /// All tokens whose logit is not -Inf and not below `least`, in the order of their ids. For a
+  /// higher `least` than -Inf the steps to come must drop what is below it anyway; one token is
+  /// not.
+  void assign(std::span<const float> logits, float least = -std::numeric_limits<float>::infinity());
   /// The most likely tokens of a row, in order. `is_all`: there are no others above -Inf.
   void assign_most_likely(std::span<const TokenLogit> tokens, bool is_all);
 
@@ -47,6 +50,12 @@ class Candidates {
   std::vector<Candidate>& list() { return list_; }
   size_t size() const { return list_.size(); }
 
+  /// The distance of a logit to the row's largest, divided by the temperature: at most 0.
+  double distance(float logit) const {
+    // In double no distance overflows, nor does the smallest temperature make NaN of it.
+    return (static_cast<double>(logit) - static_cast<double>(largest_)) /
+           static_cast<double>(temperature_);
+  }
   /// The weight of one of the list.
   double weight(size_t index) { return weigh(list_[index]); }
   /// Computes the weights of all of the list.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/random.h"
@@ -26,6 +27,27 @@ Result<TokenLogit> draw(Candidates& candidates, uint64_t bits) {
     return Error{ErrorCode::internal, "the sampling steps left no token to choose", "", ""};
   }
   return last;  // only rounding leads here
+}
+
+/// Below this, top-p or min-p drops a token whatever the other tokens are; most of a row, as a
+/// rule.
+float least_logit_needed(const SamplingParams& params, const RowSummary& summary, size_t size) {
+  double least = -HUGE_VAL;  // as a distance, see Candidates
+  if (params.top_k == 0 && params.typical_p == 1.0F) {
+    if (params.min_p > 0.0F) least = std::log(static_cast<double>(params.min_p));
+    // Tokens that would not add up to the rest of the total even if all had this weight; half of
+    // it, which is far more than the total may be off by.
+    const double rest = 1.0 - static_cast<double>(params.top_p);
+    if (rest > 1e-4) {
+      const double weight = 0.5 * rest * summary.total_weight / static_cast<double>(size);
+      least = std::max(least, std::log(weight));
+    }
+  }
+  // A little lower, for the roundings on the way.
+  const double logit = static_cast<double>(summary.largest) +
+                       (least - 1e-3) * static_cast<double>(params.temperature);
+  if (logit < -std::numeric_limits<float>::max()) return -std::numeric_limits<float>::infinity();
+  return std::nextafter(static_cast<float>(logit), -std::numeric_limits<float>::infinity());
 }
 
 /// The model's row, from the edited one.
@@ -96,7 +118,8 @@ Result<TokenLogit> Chain::choose_id(const RowAnswer& row, const TokenHistory& hi
   if (plan_.wants_total) candidates.set_total_weight(summary.total_weight);
   if (plan_.num_top > 0) apply_steps(candidates);
   if (candidates.is_part()) {
-    candidates.assign(row.read());
+    const std::span<const float> logits = row.read();
+    candidates.assign(logits, least_logit_needed(request_->sampling, summary, logits.size()));
     if (plan_.wants_total) candidates.set_total_weight(summary.total_weight);
     apply_steps(candidates);
   }

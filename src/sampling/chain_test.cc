@@ -71,7 +71,7 @@ TEST_F(ChainTest, GreedyHonoursBiasPenaltiesAndMasks) {
 
 TEST_F(ChainTest, AsksForNoMoreThanItNeeds) {
   const std::vector<TokenId> tokens = {0, 1, 2};
-  LogitEdits edits(10);
+  LogitEdits edits;
   const auto ask = [&](const Request& request) {
     edits.clear();
     return Chain(request, {1}, 0, 0).ask({tokens, 1}, edits);

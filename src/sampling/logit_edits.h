@@ -1,5 +1,5 @@
 // The changes that rows' logits need before a token is chosen, one a token. Owns the list of a
-// step's rows, one after the other, and the index that finds a token in the current row's.
+// step's rows, one after the other, and a hash table that finds a token in the current row's.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace headrace {
 
 class LogitEdits {
  public:
-  explicit LogitEdits(int64_t vocab_size);
+  LogitEdits();
   /// Memory for that many rows of usual length. Throws std::bad_alloc.
   void reserve(size_t num_rows);
 
@@ -23,18 +23,26 @@ class LogitEdits {
   void begin_row();
   /// The current row's edit of a token, made if there is none. Valid until the next call.
   LogitEdit& of(TokenId id);
-  std::span<LogitEdit> current_row();
+  std::span<LogitEdit> current_row() { return row(rows_.size() - 1); }
 
   size_t num_rows() const { return rows_.size(); }
   /// Valid until an edit is made.
   std::span<LogitEdit> row(size_t index);
 
  private:
-  void forget_index();
+  /// Small enough for the first cache, where an array by token id would not be.
+  struct Slot {
+    uint32_t generation = 0;  ///< taken if it is the current row's
+    uint32_t index = 0;       ///< in the current row
+  };
+
+  Slot& slot_of(TokenId id);
+  void enlarge();
 
   std::vector<LogitEdit> edits_;
-  std::vector<size_t> rows_;        ///< where each begins
-  std::vector<uint32_t> index_of_;  ///< by token id: 1 + index in the current row, or 0
+  std::vector<size_t> rows_;  ///< where each begins
+  std::vector<Slot> slots_;   ///< open addressing; a power of two, at most half of them taken
+  uint32_t generation_ = 0;
 };
 
 }  // namespace headrace

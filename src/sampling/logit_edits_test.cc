@@ -6,7 +6,7 @@ namespace headrace {
 namespace {
 
 TEST(LogitEdits, OneATokenAndRow) {
-  LogitEdits edits(10);
+  LogitEdits edits;
   for (int step = 0; step < 2; ++step) {
     edits.clear();
     edits.begin_row();
@@ -26,6 +26,22 @@ TEST(LogitEdits, OneATokenAndRow) {
     ASSERT_EQ(edits.row(2).size(), 1U);
     EXPECT_EQ(edits.row(2)[0].bias, 4);
     EXPECT_EQ(edits.row(2)[0].penalty, 0);
+  }
+}
+
+TEST(LogitEdits, ManyTokens) {
+  LogitEdits edits;
+  for (const TokenId count : {5000, 3, 20000}) {
+    edits.clear();
+    edits.begin_row();
+    for (int round = 0; round < 2; ++round) {
+      for (TokenId id = 0; id < count; ++id) edits.of(id * 13).bias += 1;
+    }
+    ASSERT_EQ(std::ssize(edits.row(0)), count);
+    for (TokenId id = 0; id < count; ++id) {
+      ASSERT_EQ(edits.row(0)[static_cast<size_t>(id)].id, id * 13);
+      ASSERT_EQ(edits.row(0)[static_cast<size_t>(id)].bias, 2);
+    }
   }
 }
 

@@ -1,16 +1,22 @@
 // See plan.h.
 #include "sampling/plan.h"
 
+#include <algorithm>
+
 namespace headrace {
 namespace {
+
+/// Enough for min-p as a rule. Nuclei are larger.
+constexpr int32_t kMinPTokens = 128;
 
 int32_t tokens_to_try(const SamplingParams& params, int32_t max_top) {
   if (params.top_k > 0 && params.top_k <= max_top) return params.top_k;
   // The entropy is that of all tokens.
   if (params.typical_p < 1.0F) return 0;
-  if (params.top_k == 0) return max_top;
+  if (params.top_k == 0 && params.top_p < 1.0F) return max_top;
+  if (params.top_k == 0) return std::min(kMinPTokens, max_top);
   // Of k tokens that are not at hand the weight is not known; min-p needs only the largest.
-  return params.top_p == 1.0F && params.min_p > 0.0F ? max_top : 0;
+  return params.top_p == 1.0F && params.min_p > 0.0F ? std::min(kMinPTokens, max_top) : 0;
 }
 
 }  // namespace

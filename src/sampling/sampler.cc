@@ -4,7 +4,7 @@
 namespace headrace {
 
 Sampler::Sampler(Backend& backend, int64_t max_rows, int64_t vocab_size)
-    : backend_(backend), edits_(vocab_size), row_(static_cast<size_t>(vocab_size)) {
+    : backend_(backend), row_(static_cast<size_t>(vocab_size)) {
   const auto rows = static_cast<size_t>(max_rows);
   rows_.reserve(rows);
   queries_.reserve(rows);

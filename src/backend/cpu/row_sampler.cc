@@ -157,10 +157,10 @@ void RowSampler::edit(const Tensor& logits, std::span<const RowQuery> queries) {
   // usual work.
   context_.for_rows(logits.rows, 30 * longest, [&](int64_t r) {
     float* const row = logits.f32(r);
-    for (LogitEdit& one : queries[static_cast<size_t>(r)].edits) {
-      one.original = row[one.id];
-      row[one.id] = edited_logit(one, one.original);
-    }
+    const std::span<LogitEdit> edits = queries[static_cast<size_t>(r)].edits;
+    // Apart, so that many loads are under way at once.
+    for (LogitEdit& one : edits) one.original = row[one.id];
+    for (const LogitEdit& one : edits) row[one.id] = edited_logit(one, one.original);
   });
 }
 

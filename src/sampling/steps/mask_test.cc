@@ -11,7 +11,7 @@ namespace {
 // Whatever else is asked of the token.
 TEST(Mask, ForbidsTheToken) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  LogitEdits edits(4);
+  LogitEdits edits;
   edits.begin_row();
   apply_logit_bias(std::vector<std::pair<TokenId, float>>{{1, 1e9F}, {3, 2}}, edits);
   const std::vector<TokenId> tokens = {1, 2};

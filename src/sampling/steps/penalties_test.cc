@@ -14,7 +14,7 @@ class Penalties : public testing::Test {
     apply_penalties(params, {tokens, num_prompt_tokens}, edits_);
     return edited({4, -4, 8, 1}, edits_);
   }
-  LogitEdits edits_{4};
+  LogitEdits edits_;
 };
 
 TEST_F(Penalties, RepetitionCountsPromptAndCompletionOnceEach) {
