@@ -7,10 +7,6 @@
 
 namespace headrace {
 
-bool more_likely(const Candidate& a, const Candidate& b) {
-  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-}
-
 void Candidates::assign(std::span<const float> logits, float least) {
   clear();
   largest_ = -std::numeric_limits<float>::infinity();

@@ -20,8 +20,10 @@ struct Candidate {
 };
 
 /// More likely first; ties go to the smaller id. A strict order, so that every sort is the same
-/// everywhere.
-bool more_likely(const Candidate& a, const Candidate& b);
+/// everywhere. No function, so that sorting calls it in place.
+inline constexpr auto more_likely = [](const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+};
 
 /// Either the whole of a row, or its most likely tokens, in order (a part). A step that has not got
 /// enough tokens to decide leaves a part as it is, so that one that is still a part after all steps
