@@ -42,11 +42,11 @@ Result<std::vector<TokenId>> text_tokens(const OpenedModel& model, int64_t count
 class Bench {
  public:
   Bench(const OpenedModel& model, const std::vector<BenchTest>& tests, int64_t repetitions,
-        const OnBenchProgress& on_progress, const ModelConfig& config)
+        const BenchHooks& hooks, const ModelConfig& config)
       : model_(model),
         tests_(tests),
         repetitions_(repetitions),
-        on_progress_(on_progress),
+        hooks_(hooks),
         backend_(*model.backend),
         cost_(model.model->weight_work(),
               {model.model->cache_specs().begin(), model.model->cache_specs().end()}, model.kv_type,
@@ -84,9 +84,14 @@ class Bench {
     return {};
   }
 
-  Result<void> report(const BenchTest& test, std::string stage) {
-    if (on_progress_({bench_test_name(test), std::move(stage)})) return {};
+  Result<void> go_on() const {
+    if (!hooks_.should_stop()) return {};
     return Error{ErrorCode::cancelled, "interrupted", "", ""};
+  }
+
+  Result<void> report(const BenchTest& test, std::string stage) const {
+    hooks_.on_progress({bench_test_name(test), std::move(stage)});
+    return go_on();
   }
 
   /// The steps of a test, as they are run.
@@ -133,14 +138,16 @@ class Bench {
   /// Puts the first `depth` tokens of the sequence's text behind it, and nothing else.
   Result<void> set_depth(size_t sequence, int64_t depth) {
     int64_t& filled = filled_[sequence];
-    group_->rewind(sequence, std::min(filled, depth));
-    if (filled < depth) {
-      const auto rest =
-          std::span<const TokenId>(texts_[sequence])
-              .subspan(static_cast<size_t>(filled), static_cast<size_t>(depth - filled));
-      HEADRACE_TRY(group_->feed(sequence, rest));
+    filled = std::min(filled, depth);
+    group_->rewind(sequence, filled);
+    while (filled < depth) {
+      HEADRACE_TRY(go_on());
+      const int64_t rows = std::min(depth - filled, model_.options.chunk_tokens);
+      HEADRACE_TRY(group_->feed(
+          sequence, std::span<const TokenId>(texts_[sequence])
+                        .subspan(static_cast<size_t>(filled), static_cast<size_t>(rows))));
+      filled += rows;
     }
-    filled = depth;
     return {};
   }
 
@@ -158,7 +165,10 @@ class Bench {
     for (size_t i = 0; i < static_cast<size_t>(test.parallel); ++i) {
       next_.push_back(texts_[i][static_cast<size_t>(test.depth)]);
     }
-    for (int64_t i = 0; i < num_steps; ++i) HEADRACE_TRY(group_->decode(next_));
+    for (int64_t i = 0; i < num_steps; ++i) {
+      HEADRACE_TRY(go_on());
+      HEADRACE_TRY(group_->decode(next_));
+    }
     return {};
   }
 
@@ -229,7 +239,7 @@ class Bench {
   const OpenedModel& model_;
   const std::vector<BenchTest>& tests_;
   const int64_t repetitions_;
-  const OnBenchProgress& on_progress_;
+  const BenchHooks& hooks_;
   Backend& backend_;
   const StepCost cost_;
   const SystemClock clock_;
@@ -245,11 +255,11 @@ class Bench {
 }  // namespace
 
 Result<BenchResult> run_bench(const OpenedModel& model, const std::vector<BenchTest>& tests,
-                              int64_t repetitions, const OnBenchProgress& on_progress) {
+                              int64_t repetitions, const BenchHooks& hooks) {
   if (tests.empty()) return BenchResult{};
   HEADRACE_ASSIGN(const RecognizedModel recognized, recognize(*model.checkpoint));
   try {
-    return Bench(model, tests, repetitions, on_progress, recognized.config).run();
+    return Bench(model, tests, repetitions, hooks, recognized.config).run();
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::resource_exhausted, "out of memory while measuring", "",
                  "use smaller -p, -n, -d or -npl"};

@@ -43,13 +43,16 @@ struct BenchProgress {
   std::string stage;  ///< "limits of the machine", "filling", "warming up", "3 of 5"
 };
 
-/// Called before each stage; returning false ends the benchmark (cancelled).
-using OnBenchProgress = std::function<bool(const BenchProgress&)>;
+struct BenchHooks {
+  std::function<void(const BenchProgress&)> on_progress;  ///< before each stage
+  /// Asked before each stage and each step of decoding; true ends the benchmark (cancelled).
+  std::function<bool()> should_stop;
+};
 
 /// Runs the tests, each with a warm-up and `repetitions` measurements. The model must have been
 /// opened so that check_bench_fits() holds. Errors: resource_exhausted (memory), internal (logits
 /// that are no numbers), cancelled.
 Result<BenchResult> run_bench(const OpenedModel& model, const std::vector<BenchTest>& tests,
-                              int64_t repetitions, const OnBenchProgress& on_progress);
+                              int64_t repetitions, const BenchHooks& hooks);
 
 }  // namespace headrace

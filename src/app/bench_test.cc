@@ -60,10 +60,10 @@ const std::vector<BenchTest> kTests = {{.n_prompt = 40},
 TEST(Bench, EveryTestHasItsFiguresAndItsBound) {
   const OpenedModel model = tiny();
   std::vector<std::string> stages;
-  const auto result = run_bench(model, kTests, 3, [&](const BenchProgress& now) {
+  const auto note = [&](const BenchProgress& now) {
     stages.push_back(now.test + ": " + now.stage);
-    return true;
-  });
+  };
+  const auto result = run_bench(model, kTests, 3, {note, [] { return false; }});
   ASSERT_TRUE(result.ok()) << result.error().to_string();
   ASSERT_EQ(result->rows.size(), kTests.size());
   EXPECT_GT(result->peak_macs_per_second, 0);
@@ -92,17 +92,19 @@ TEST(Bench, EveryTestHasItsFiguresAndItsBound) {
 
 TEST(Bench, StopsWhenAsked) {
   const OpenedModel model = tiny();
-  int calls = 0;
-  const auto result =
-      run_bench(model, kTests, 3, [&](const BenchProgress&) { return ++calls < 4; });
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, ErrorCode::cancelled);
-  EXPECT_EQ(calls, 4);
+  for (const int most : {1, 4, 12}) {  // between stages, and within one
+    int calls = 0;
+    const auto result =
+        run_bench(model, kTests, 3, {[](const BenchProgress&) {}, [&] { return ++calls == most; }});
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code, ErrorCode::cancelled);
+    EXPECT_EQ(calls, most);
+  }
 }
 
 TEST(Bench, NothingToDo) {
   const OpenedModel model = tiny();
-  const auto result = run_bench(model, {}, 3, [](const BenchProgress&) { return true; });
+  const auto result = run_bench(model, {}, 3, {[](const BenchProgress&) {}, [] { return false; }});
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result->rows.empty());
 }

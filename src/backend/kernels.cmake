@@ -33,6 +33,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(TRANSFORM sources PREPEND cpu/kernels/avx2/ OUTPUT_VARIABLE avx2_sources)
   list(TRANSFORM sources PREPEND cpu/kernels/avx512/ OUTPUT_VARIABLE avx512_sources)
   headrace_kernels(avx2 LANES 8 FMA 1 OPTIONS ${avx2_flags} SOURCES ${avx2_sources})
+  headrace_kernels(avx2_vnni LANES 8 FMA 1 OPTIONS ${avx2_flags} -mavxvnni
+                   SOURCES cpu/kernels/avx2/int_panels_vnni.cc)
   headrace_kernels(avx512 LANES 16 FMA 1 OPTIONS ${avx512_flags} -mavx512vnni
                    SOURCES ${avx512_sources})
 endif()

@@ -149,11 +149,10 @@ Result<std::vector<BenchEntry>> measure_all(const std::vector<Setting>& settings
     HEADRACE_ASSIGN(const auto model, open_model(settings[i].path, settings[i].options));
     for (const std::string& warning : model->warnings) warn(warning);
     ProgressLine line;
-    const auto on_progress = [&](const BenchProgress& now) {
-      line.show(number + now.test + ": " + now.stage);
-      return !InterruptGuard::interrupted();
-    };
-    HEADRACE_ASSIGN(BenchResult result, run_bench(*model, tests, repetitions, on_progress));
+    const BenchHooks hooks = {
+        [&](const BenchProgress& now) { line.show(number + now.test + ": " + now.stage); },
+        [] { return InterruptGuard::interrupted(); }};
+    HEADRACE_ASSIGN(BenchResult result, run_bench(*model, tests, repetitions, hooks));
     const auto setting = describe(*model);
     setting->peak_macs_per_second = result.peak_macs_per_second;
     setting->peak_instruction = result.peak_instruction;
@@ -211,22 +210,25 @@ Result<void> show(const BenchArgs& args, const std::vector<std::string>& formats
   return {};
 }
 
+/// Then a failure is JSON on standard output too.
+bool wants_json(const BenchArgs& args) {
+  return args.json || (args.formats == "json" && args.output.empty());
+}
+
 Result<int> run_checked(const BenchArgs& args) {
-  const bool json = args.json;
-  const auto formats = json ? std::vector<std::string>{"json"} : parts_once(args.formats);
-  const auto wrong = [&](std::string message, std::string where, std::string hint) {
-    return fail_usage(
-        "bench",
-        Error{ErrorCode::invalid_argument, std::move(message), std::move(where), std::move(hint)},
-        json);
-  };
+  const auto formats = args.json ? std::vector<std::string>{"json"} : parts_once(args.formats);
   const bool wants_page = std::find(formats.begin(), formats.end(), "html") != formats.end();
   if (wants_page && !has_bench_page()) {
     return Error{ErrorCode::unsupported, "this build of Headrace has no Chart.js for the page",
                  "-o html", "install Debian's libjs-chart.js and build again"};
   }
   const auto tests = tests_of(args);
-  if (tests.empty()) return wrong("there is nothing to measure", "", "-p or -n must not be 0");
+  if (tests.empty()) {
+    return fail_usage("bench",
+                      Error{ErrorCode::invalid_argument, "there is nothing to measure", "",
+                            "-p or -n must not be 0"},
+                      wants_json(args));
+  }
   HEADRACE_ASSIGN(const auto settings, settings_of(args, tests));
   HEADRACE_ASSIGN(const auto entries, measure_all(settings, tests, args.repetitions));
   warn_of(entries);
@@ -319,7 +321,7 @@ Command bench_command() {
   };
   command.run = [args = args.get()] {
     auto result = run_checked(*args);
-    return result.ok() ? *result : fail(result.error(), args->json);
+    return result.ok() ? *result : fail(result.error(), wants_json(*args));
   };
   command.state = args;
   return command;

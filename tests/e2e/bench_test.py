@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import harness
 import tiny_model
@@ -113,6 +115,19 @@ class Rows(harness.HeadraceTest):
         self.assertEqual(names, ["pp8", "pp16", "pp32", "tg2 x2", "tg2 x3"])
 
 
+class Interrupted(harness.HeadraceTest):
+    def test_ctrl_c_ends_it_within_a_repetition(self):
+        with subprocess.Popen([harness.BINARY, "bench", "-m", self.tiny(context=1 << 16), "-p", "0",
+                               "-n", "60000", "-r", "1000", "-t", "1"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=self.environment()) as process:
+            time.sleep(2)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(out, b"")
+        self.assertIn(b"interrupted", err)
+
+
 class Refused(harness.HeadraceTest):
     def wrong(self, *args):
         done = self.run_headrace("bench", *args)
@@ -130,9 +145,10 @@ class Refused(harness.HeadraceTest):
         self.assertIn("nothing to measure", self.wrong("-m", path, "-p", "0", "-n", "0"))
 
     def test_no_such_model(self):
-        done = self.run_headrace("bench", "-m", "no-such-model", "--json")
-        self.assertEqual(done.code, 1)
-        self.assertEqual(done.json()["error"]["code"], "not_found")
+        for flag in (["--json"], ["-o", "json"]):
+            done = self.run_headrace("bench", "-m", "no-such-model", *flag)
+            self.assertEqual(done.code, 1)
+            self.assertEqual(done.json()["error"]["code"], "not_found")
 
     def test_longer_than_the_model_was_made_for(self):
         done = self.run_headrace("bench", "-m", self.tiny(), "-p", "0", "-n", "100", "-d", "200",

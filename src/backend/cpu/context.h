@@ -31,11 +31,19 @@ struct CpuContext {
     const auto elements = static_cast<size_t>(num_rows * cols);
     const size_t blocks = elements / static_cast<size_t>(kBlockCols);
     if (planes_.size() < 2 * elements) planes_.resize(2 * elements);
+    if (has_low_.size() < blocks) has_low_.resize(blocks);
     if (block_floats_.size() < 2 * blocks) block_floats_.resize(2 * blocks);
-    if (block_sums_.size() < 2 * blocks) block_sums_.resize(2 * blocks);
-    return {planes_.data(),       planes_.data() + elements,
-            block_floats_.data(), block_floats_.data() + blocks,
-            block_sums_.data(),   cols};
+    if (block_sums_.size() < 3 * blocks) block_sums_.resize(3 * blocks);
+    QuantizedRows rows;
+    rows.high = planes_.data();
+    rows.low = planes_.data() + elements;
+    rows.has_low = has_low_.data();
+    rows.scale = block_floats_.data();
+    rows.scaled_sum = block_floats_.data() + blocks;
+    rows.negated_sums = block_sums_.data();
+    rows.cols = cols;
+    rows.num_rows = num_rows;
+    return rows;
   }
 
   /// f(row) for each of num_rows, in parallel where a row of `work` elements makes it worthwhile.
@@ -55,6 +63,7 @@ struct CpuContext {
  private:
   std::vector<float> scratch_;
   std::vector<int8_t> planes_;
+  std::vector<uint8_t> has_low_;
   std::vector<float> block_floats_;
   std::vector<int32_t> block_sums_;
 };

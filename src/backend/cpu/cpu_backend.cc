@@ -30,10 +30,11 @@ class CpuBackend final : public Backend {
   double measure_read_rate(size_t bytes) override { return measure_cpu_read_rate(context_, bytes); }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
-    const bool integers = context_.kernels.int_panel[0] != nullptr;
-    HEADRACE_ASSIGN(auto matrix,
-                    CpuMatrix::pack(weight, context_.pool,
-                                    integers ? MatrixStorage::packed : MatrixStorage::decoded));
+    const bool integers = context_.kernels.int_panels != nullptr;
+    HEADRACE_ASSIGN(
+        auto matrix,
+        CpuMatrix::pack(weight, context_.pool,
+                        integers ? MatrixStorage::packed : MatrixStorage::decoded, weights_));
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
 
@@ -189,6 +190,7 @@ class CpuBackend final : public Backend {
 
   CpuContext context_;
   RowSampler sampler_{context_};
+  WeightMemory weights_;
 };
 
 }  // namespace

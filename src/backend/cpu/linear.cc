@@ -1,7 +1,7 @@
 // See linear.h.
 #include "backend/cpu/linear.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "backend/cpu/matrix.h"
 
@@ -20,50 +20,102 @@ const CpuMatrix& matrix_of(const LinearTask& task) {
   return static_cast<const CpuMatrix&>(*task.weight);
 }
 
-/// One call's input in the forms that its weights ask for.
+/// Whether the product is one of floats.
+bool is_float(const CpuMatrix& matrix) {
+  return matrix.storage() != MatrixStorage::packed || matrix.format() == Format::f16 ||
+         matrix.format() == Format::bf16;
+}
+
+/// One call's input, and as integers where a packed weight asks for it.
 struct Input {
   const Tensor& x;
-  QuantizedRows quantized;  ///< if any weight is packed
+  QuantizedRows quantized;
 };
 
 void quantize(CpuContext& context, Input& input) {
   const Tensor& x = input.x;
-  QuantizedRows& q = input.quantized;
-  q = context.quantized_rows(x.rows, x.cols);
+  input.quantized = context.quantized_rows(x.rows, x.cols);
   context.for_rows(x.rows, x.cols,
-                   [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, q); });
+                   [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, input.quantized); });
 }
 
-void run_int_panel(const CpuContext& context, const Input& input, const LinearTask& task,
-                   int64_t panel) {
-  const int64_t first = panel * kPanelRows;
-  const CpuMatrix::IntPanelView view = matrix_of(task).int_panel(panel);
-  IntPanel args;
-  args.scales = view.scales;
-  args.codes = view.codes;
+/// Panels [first, end) of a packed matrix times rows [first_row, end_row).
+void run_packed(const CpuContext& context, const Input& input, const LinearTask& task,
+                int64_t first, int64_t end, int64_t first_row, int64_t end_row) {
+  const CpuMatrix& matrix = matrix_of(task);
+  const CpuMatrix::PackedView view = matrix.packed_panels(first);
+  const int64_t first_output = first * kPanelRows;
+  PanelRun args;
+  args.panels = view.panels;
+  args.panel_bytes = view.panel_bytes;
   args.x = input.quantized;
-  args.num_rows = input.x.rows;
-  args.bias = task.bias.data != nullptr ? task.bias.f32() + first : nullptr;
-  args.out = task.out.f32() + first;
+  args.first_row = first_row;
+  args.num_rows = end_row - first_row;
+  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
+  args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
+  args.out = task.out.f32() + first_output;
   args.out_stride = task.out.row_stride;
-  args.num_lanes = std::min(kPanelRows, task.weight->rows() - first);
-  context.kernels.int_panel[static_cast<size_t>(view.format)](args);
+  context.kernels.int_panels[static_cast<size_t>(view.format)](args);
 }
 
-void run_float_panel(const CpuContext& context, const Input& input, const LinearTask& task,
-                     int64_t panel, float* scratch) {
-  const int64_t first = panel * kPanelRows;
-  FloatPanel args;
-  args.panel = matrix_of(task).float_panel(panel, scratch);
-  args.x = input.x.f32();
-  args.x_stride = input.x.row_stride;
-  args.cols = input.x.cols;
-  args.num_rows = input.x.rows;
-  args.bias = task.bias.data != nullptr ? task.bias.f32() + first : nullptr;
-  args.out = task.out.f32() + first;
-  args.out_stride = task.out.row_stride;
-  args.num_lanes = std::min(kPanelRows, task.weight->rows() - first);
-  context.kernels.float_panel(args);
+/// Panels [first, end) of a matrix of floats times rows [first_row, end_row). scratch: for decoding
+/// a panel of the file's format.
+void run_floats(const CpuContext& context, const Input& input, const LinearTask& task,
+                int64_t first, int64_t end, int64_t first_row, int64_t end_row, float* scratch) {
+  const CpuMatrix& matrix = matrix_of(task);
+  const bool is_source = matrix.storage() == MatrixStorage::source;
+  const int64_t step = is_source ? 1 : end - first;
+  for (int64_t panel = first; panel < end; panel += step) {
+    const int64_t first_output = panel * kPanelRows;
+    FloatRun args;
+    args.x = input.x.f32(first_row);
+    args.x_stride = input.x.row_stride;
+    args.cols = input.x.cols;
+    args.num_rows = end_row - first_row;
+    args.num_outputs = std::min((panel + step) * kPanelRows, matrix.rows()) - first_output;
+    args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
+    args.out = task.out.f32(first_row) + first_output;
+    args.out_stride = task.out.row_stride;
+    if (matrix.storage() == MatrixStorage::packed) {
+      const CpuMatrix::PackedView view = matrix.packed_panels(panel);
+      args.panels = view.panels;
+      (view.format == PanelFormat::f16 ? context.kernels.f16_panels
+                                       : context.kernels.bf16_panels)(args);
+    } else {
+      args.panels = matrix.float_panel(panel, scratch);
+      context.kernels.f32_panels(args);
+    }
+  }
+}
+
+/// How the outputs of a group of products are shared out: items are runs of panels, counted through
+/// all tasks, times groups of rows.
+struct Shares {
+  int64_t num_panels = 0;
+  int64_t panels_a_share = 0;
+  int64_t num_shares = 0;
+  int64_t rows_a_group = 0;
+  int64_t num_groups = 0;
+};
+
+Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_threads) {
+  // Quantised rows of a group stay in a second-level cache while weights pass by.
+  constexpr int64_t kGroupBytes = 256 << 10;
+  // Kernels take panels two at a time and rows in tiles.
+  constexpr int64_t kPanelStep = 2;
+  constexpr int64_t kRowStep = 32;
+  static_assert(kRowStep % kTileRows == 0);
+  // Enough items that a thread which is held up does not hold up the others for long, and small
+  // ones where a few rows pass by the weights in microseconds.
+  const int64_t items_a_thread = num_rows < kRowStep ? 64 : 8;
+  Shares shares;
+  shares.num_panels = num_panels;
+  shares.rows_a_group = std::max<int64_t>(1, kGroupBytes / cols / kRowStep) * kRowStep;
+  shares.num_groups = ceil_div(num_rows, shares.rows_a_group);
+  const int64_t panels = num_panels * shares.num_groups / (items_a_thread * num_threads);
+  shares.panels_a_share = std::max<int64_t>(1, panels / kPanelStep) * kPanelStep;
+  shares.num_shares = ceil_div(num_panels, shares.panels_a_share);
+  return shares;
 }
 
 }  // namespace
@@ -71,37 +123,47 @@ void run_float_panel(const CpuContext& context, const Input& input, const Linear
 void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks) {
   if (x.rows == 0) return;
   Input input{x, {}};
-  bool any_packed = false;
+  bool any_integers = false;
   bool any_source = false;
-  // Panels of all tasks, counted through.
-  std::vector<int64_t> first_panel(tasks.size() + 1, 0);
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    check_task(x, tasks[i]);
-    const CpuMatrix& matrix = matrix_of(tasks[i]);
-    first_panel[i + 1] = first_panel[i] + matrix.num_panels();
-    any_packed |= matrix.storage() == MatrixStorage::packed;
+  int64_t num_panels = 0;
+  for (const LinearTask& task : tasks) {
+    check_task(x, task);
+    const CpuMatrix& matrix = matrix_of(task);
+    num_panels += matrix.num_panels();
+    any_integers |= !is_float(matrix);
     any_source |= matrix.storage() == MatrixStorage::source;
   }
-  if (any_packed) quantize(context, input);
-  const int64_t num_panels = first_panel.back();
+  if (any_integers) quantize(context, input);
   const int num_threads = context.pool.num_threads();
-  // Enough shares that a thread which is held up does not hold up the others for long.
-  const int64_t share = std::max<int64_t>(1, num_panels / (8 * num_threads));
+  const Shares shares = share_out(num_panels, x.rows, x.cols, num_threads);
   const int64_t scratch_size = any_source ? x.cols * (kPanelRows + 1) : 0;
   float* scratch = context.scratch(static_cast<size_t>(scratch_size * num_threads));
-  context.pool.parallel_for(ceil_div(num_panels, share), [&](int64_t item, int worker) {
-    const int64_t end = std::min(num_panels, (item + 1) * share);
-    size_t i = 0;
-    for (int64_t panel = item * share; panel < end; ++panel) {
-      while (panel >= first_panel[i + 1]) ++i;
-      if (matrix_of(tasks[i]).storage() == MatrixStorage::packed) {
-        run_int_panel(context, input, tasks[i], panel - first_panel[i]);
-      } else {
-        run_float_panel(context, input, tasks[i], panel - first_panel[i],
-                        scratch + worker * scratch_size);
+  const auto run_item = [&](int64_t item, int worker) {
+    const int64_t group = item / shares.num_shares;
+    const int64_t first_row = group * shares.rows_a_group;
+    const int64_t end_row = std::min(x.rows, first_row + shares.rows_a_group);
+    int64_t first = item % shares.num_shares * shares.panels_a_share;
+    int64_t end = std::min(num_panels, first + shares.panels_a_share);
+    // The tasks whose panels are among them.
+    for (const LinearTask& task : tasks) {
+      const CpuMatrix& matrix = matrix_of(task);
+      const int64_t task_end = std::min(end, matrix.num_panels());
+      if (first < task_end) {
+        float* worker_scratch = scratch + worker * scratch_size;
+        if (!is_float(matrix)) {
+          run_packed(context, input, task, first, task_end, first_row, end_row);
+        } else if (matrix.storage() != MatrixStorage::source) {
+          run_floats(context, input, task, first, task_end, first_row, end_row, worker_scratch);
+        } else if (group == 0) {  // decoded once for all rows
+          run_floats(context, input, task, first, task_end, 0, x.rows, worker_scratch);
+        }
       }
+      first = std::max<int64_t>(0, first - matrix.num_panels());
+      end -= matrix.num_panels();
+      if (end <= 0) break;
     }
-  });
+  };
+  context.pool.parallel_for(shares.num_groups * shares.num_shares, run_item);
 }
 
 }  // namespace headrace

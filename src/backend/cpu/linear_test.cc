@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/test_tensors.h"
 
 namespace headrace {
@@ -12,21 +13,27 @@ namespace {
 using namespace backend_test;
 
 /// The error a product may have: float rounding as a share of sum |x w|, and where activations are
-/// quantised half a step (a 32 512th of the largest of 32 columns) of each.
+/// integers half a step of each. Steps: see QuantizedRows and
+/// docs/decisions/activation-precision.md.
 double tolerance(Isa isa, const float* x, const float* w, int64_t cols, double size) {
-  double steps = 0;
-  if (isa != Isa::reference) {
-    for (int64_t begin = 0; begin < cols; begin += 32) {
-      double largest = 0;
-      double weights = 0;
-      for (int64_t k = begin; k < std::min(cols, begin + 32); ++k) {
-        largest = std::max(largest, std::abs(double{x[k]}));
-        weights += std::abs(double{w[k]});
-      }
-      steps += largest / 32512 * weights;
+  double rounding = 0;
+  if (kernel_table(isa).quantize_row != nullptr) {
+    std::vector<double> largest(static_cast<size_t>(ceil_div(cols, 32)));
+    std::vector<double> weights(largest.size());
+    double mean = 0;
+    for (int64_t k = 0; k < cols; ++k) {
+      const auto block = static_cast<size_t>(k / 32);
+      largest[block] = std::max(largest[block], std::abs(double{x[k]}));
+      weights[block] += std::abs(double{w[k]});
+    }
+    for (const double one : largest) mean += one / static_cast<double>(largest.size());
+    for (size_t block = 0; block < largest.size(); ++block) {
+      // The bound itself is in doubt by float rounding.
+      const double num_steps = largest[block] > 0.9001 * mean ? 127 * 128 : 127;
+      rounding += 0.5 * largest[block] / num_steps * weights[block];
     }
   }
-  return 2e-6 * size + 1.01 * steps + 1e-12;
+  return 2e-6 * size + 1.01 * rounding + 1e-12;
 }
 
 class LinearOnIsa : public testing::TestWithParam<Isa> {};
@@ -41,7 +48,7 @@ void expect_product(Isa isa, Format format, int64_t rows, int64_t cols, int64_t 
   const auto weights = decode_all(format, data);
   const auto matrix = backend->pack({format, out_rows, cols, data, {}, "w"});
   ASSERT_TRUE(matrix.ok()) << matrix.error().to_string();
-  const Buffer x = random_rows(rows, cols, 3);
+  const Buffer x = uneven_rows(rows, cols, 3);
   if (codes != Codes::random) {
     // The largest sums that activations can give: all of one size, signs in runs.
     for (int64_t i = 0; i < rows * cols; ++i)
@@ -162,16 +169,16 @@ TEST_P(LinearOnIsa, WrongSizesAreErrorsThatNameTheTensor) {
   }
 }
 
-TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
+void expect_same_rows_in_any_company(Isa isa) {
   for (const FormatTraits& format : all_formats()) {
     SCOPED_TRACE(format.name);
     const int64_t cols = 768;
     const int64_t out_rows = 75;
     const auto data = made_up_blocks(format.format, out_rows, cols, 19);
-    const Buffer x = random_rows(100, cols, 23);
+    const Buffer x = uneven_rows(100, cols, 23);
     std::vector<float> expected;
     for (const int num_threads : {1, 2, 3, 4}) {
-      const auto backend = backend_of(GetParam(), num_threads);
+      const auto backend = backend_of(isa, num_threads);
       const auto matrix = backend->pack({format.format, out_rows, cols, data, {}, "w"});
       ASSERT_TRUE(matrix.ok());
       for (const int64_t batch : {1, 2, 5, 31, 32, 33, 100}) {
@@ -189,6 +196,10 @@ TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
   }
 }
 
+TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
+  expect_same_rows_in_any_company(GetParam());
+}
+
 TEST_P(LinearOnIsa, NumbersThatAreNotFiniteSpoilTheirRowOnly) {
   const auto backend = backend_of(GetParam());
   const int64_t cols = 512;
@@ -196,8 +207,9 @@ TEST_P(LinearOnIsa, NumbersThatAreNotFiniteSpoilTheirRowOnly) {
   for (const Format format :
        {Format::q4_0, Format::q4_1, Format::q4_k, Format::q6_k, Format::q8_0}) {
     SCOPED_TRACE(format_traits(format).name);
-    const auto matrix =
-        backend->pack({format, 40, cols, made_up_blocks(format, 40, cols, 37), {}, "w"});
+    // q8_0 is a usual format of an output head.
+    const auto data = made_up_blocks(format, 40, cols, 37);
+    const auto matrix = backend->pack({format, 40, cols, data, {}, "w"});
     ASSERT_TRUE(matrix.ok());
     const Buffer x = random_rows(4, cols, 41);
     const Buffer out = backend->allocate(DType::f32, 4, 40);
@@ -225,10 +237,10 @@ TEST_P(LinearOnIsa, AGroupGivesWhatItsProductsGiveAlone) {
   std::vector<Buffer> together;
   std::vector<Buffer> alone;
   std::vector<LinearTask> tasks;
-  for (const Format format : {Format::q4_1, Format::f16, Format::q6_k}) {
+  for (const Format format : {Format::q4_1, Format::f16, Format::q6_k, Format::q4_1}) {
     const int64_t rows = 40 + 7 * static_cast<int64_t>(matrices.size());
-    auto matrix =
-        backend->pack({format, rows, cols, made_up_blocks(format, rows, cols, 31), {}, ""});
+    const auto data = made_up_blocks(format, rows, cols, 31);
+    auto matrix = backend->pack({format, rows, cols, data, {}, ""});
     ASSERT_TRUE(matrix.ok());
     matrices.push_back(std::move(*matrix));
     together.push_back(backend->allocate(DType::f32, 5, rows));

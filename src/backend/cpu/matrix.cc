@@ -44,12 +44,15 @@ constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
 }  // namespace
 
 Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, ThreadPool& pool,
-                                                   MatrixStorage storage) {
+                                                   MatrixStorage storage, WeightMemory& memory) {
   HEADRACE_ASSIGN(const size_t row_bytes, check_view(weight));
   std::unique_ptr<CpuMatrix> matrix(new CpuMatrix);
   matrix->rows_ = weight.rows;
   matrix->cols_ = weight.cols;
   matrix->format_ = weight.format;
+  if (storage == MatrixStorage::packed && weight.format == Format::f32) {
+    storage = MatrixStorage::decoded;
+  }
   matrix->storage_ = storage;
   matrix->row_bytes_ = row_bytes;
   const int64_t num_panels = matrix->num_panels();
@@ -59,13 +62,12 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   } else if (storage == MatrixStorage::packed) {
     if (const auto layout = panel_layout(weight.format)) {
       matrix->layout_ = *layout;
-      matrix->scales_bytes_ = panel_scales_bytes(*layout, weight.cols);
       panel_size = panel_bytes(*layout, weight.cols);
     } else {
       matrix->storage_ = MatrixStorage::source;
     }
   }
-  matrix->allocate(panel_size, static_cast<uint64_t>(num_panels));
+  matrix->allocate(memory, panel_size, static_cast<uint64_t>(num_panels));
 
   const auto source = [&](int64_t row) {
     const int64_t from =
@@ -91,7 +93,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   return matrix;
 }
 
-void CpuMatrix::allocate(uint64_t panel_bytes, uint64_t num_panels) {
+void CpuMatrix::allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels) {
   const auto bytes = checked_mul(panel_bytes, num_panels);
   // A vector load may run past the last element, never past this padding.
   const auto padded = bytes ? checked_add<uint64_t>(*bytes, 64) : std::nullopt;
@@ -99,8 +101,7 @@ void CpuMatrix::allocate(uint64_t panel_bytes, uint64_t num_panels) {
   panel_bytes_ = static_cast<size_t>(panel_bytes);
   num_bytes_ = static_cast<size_t>(*bytes);
   // Not cleared here: the threads that fill the panels touch the pages first.
-  data_.reset(static_cast<std::byte*>(
-      ::operator new[](static_cast<size_t>(*padded), std::align_val_t(64))));
+  data_ = memory.allocate(static_cast<size_t>(*padded));
   std::memset(data_.get() + num_bytes_, 0, 64);
 }
 
@@ -181,10 +182,10 @@ const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
   return scratch;
 }
 
-CpuMatrix::IntPanelView CpuMatrix::int_panel(int64_t panel) const {
+CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
   HEADRACE_CHECK(storage_ == MatrixStorage::packed);
-  const auto* scales = reinterpret_cast<const uint8_t*>(panel_data(panel));
-  return {layout_.format, scales, scales + scales_bytes_};
+  return {layout_.format, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
+          static_cast<int64_t>(panel_bytes_)};
 }
 
 }  // namespace headrace

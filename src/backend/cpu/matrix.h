@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <new>
 
 #include "backend/backend.h"
 #include "backend/cpu/panel_pack.h"
+#include "backend/cpu/weight_memory.h"
 #include "base/function_ref.h"
 #include "base/thread_pool.h"
 
@@ -14,18 +14,18 @@ namespace headrace {
 
 /// How the weights lie in memory.
 enum class MatrixStorage : uint8_t {
-  decoded,  ///< f32 panels [cols][16]: the reference path; 4 bytes a weight
+  decoded,  ///< f32 panels [cols][16]: the reference path, and f32 weights; 4 bytes a weight
   source,   ///< rows as in the file, decoded panel by panel when used
-  packed,   ///< integer panels, about the file's size: panel_pack.h
+  packed,   ///< panels of about the file's size: panel_pack.h
 };
 
 class CpuMatrix final : public Matrix {
  public:
-  /// Checks sizes and packs. Formats that have no integer panels become `source` where `packed` is
-  /// asked for. Errors: corrupt_data (sizes that do not fit each other).
+  /// Checks sizes and packs. Where `packed` is asked for, formats that have no such panels become
+  /// `source`, and f32 `decoded`. Errors: corrupt_data (sizes that do not fit each other).
   /// Throws std::bad_alloc.
   static Result<std::unique_ptr<CpuMatrix>> pack(const WeightView& weight, ThreadPool& pool,
-                                                 MatrixStorage storage);
+                                                 MatrixStorage storage, WeightMemory& memory);
 
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
@@ -43,23 +43,20 @@ class CpuMatrix final : public Matrix {
   /// `scratch` ([cols * 17]).
   const float* float_panel(int64_t panel, float* scratch) const;
 
-  /// Of packed storage.
-  struct IntPanelView {
+  /// Of packed storage: a panel and what lies after it.
+  struct PackedView {
     PanelFormat format;
-    const uint8_t* scales = nullptr;
-    const uint8_t* codes = nullptr;
+    const uint8_t* panels = nullptr;
+    int64_t panel_bytes = 0;  ///< from one panel to the next
   };
-  IntPanelView int_panel(int64_t panel) const;
+  PackedView packed_panels(int64_t first_panel) const;
 
  private:
-  struct Free {
-    void operator()(std::byte* data) const { ::operator delete[](data, std::align_val_t(64)); }
-  };
   /// The file's bytes of output row i.
   using RowSource = FunctionRef<const std::byte*(int64_t)>;
 
   CpuMatrix() = default;
-  void allocate(uint64_t panel_bytes, uint64_t num_panels);
+  void allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels);
   void fill_panel(int64_t panel, RowSource source, float* row_scratch);
   void decode_panel(int64_t panel, RowSource source, float* row_scratch, float* out) const;
   const std::byte* panel_data(int64_t panel) const;
@@ -69,11 +66,10 @@ class CpuMatrix final : public Matrix {
   Format format_ = Format::f32;
   MatrixStorage storage_ = MatrixStorage::decoded;
   PanelLayout layout_ = {};  ///< of packed storage
-  size_t scales_bytes_ = 0;  ///< of packed storage
   size_t row_bytes_ = 0;     ///< in the file
   size_t panel_bytes_ = 0;   ///< of 16 rows here
   size_t num_bytes_ = 0;
-  std::unique_ptr<std::byte[], Free> data_;
+  std::shared_ptr<std::byte> data_;
 };
 
 }  // namespace headrace

@@ -18,8 +18,8 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kBlocksPerSuper = kSuperBlockCols / kBlockCols;
-constexpr size_t kRegionAlignment = 64;
+/// Blocks of 32 columns in a block of 256 of the file.
+constexpr int64_t kBlocksPerSuper = 8;
 
 /// 32 columns of one row.
 struct Block32 {
@@ -117,20 +117,6 @@ Block32 read_block32(const std::byte* row, int64_t i) {
   return out;
 }
 
-size_t code_record_bytes(PanelCodes codes) {
-  switch (codes) {
-    case PanelCodes::u4:
-      return 256;
-    case PanelCodes::u5:
-      return 320;
-    case PanelCodes::u6:
-      return 384;
-    case PanelCodes::s8:
-      return 512;
-  }
-  return 0;
-}
-
 uint32_t load_four(const uint8_t* x) {
   uint32_t v;
   std::memcpy(&v, x, 4);
@@ -142,77 +128,85 @@ void store_four(uint8_t* out, uint32_t v) {
 }
 
 /// Four columns of one row at once, as the four bytes of a word.
-void write_codes(PanelCodes kind, const uint8_t* codes, uint8_t* record) {
+void write_codes(PanelCodes kind, const uint8_t* codes, uint8_t* block) {
   if (kind == PanelCodes::s8) {
-    for (int s = 0; s < 8; ++s) store_four(record + 64 * s, load_four(codes + 4 * s));
+    for (int s = 0; s < 8; ++s) store_four(block + 64 * s, load_four(codes + 4 * s));
     return;
   }
   for (int j = 0; j < 4; ++j) {
     const uint32_t low = load_four(codes + 4 * j) & 0x0f0f0f0fU;
     const uint32_t high = load_four(codes + 4 * (j + 4)) & 0x0f0f0f0fU;
-    store_four(record + 64 * j, low | high << 4);
+    store_four(block + 64 * j, low | high << 4);
   }
   if (kind == PanelCodes::u5) {
     uint32_t bits = 0;
     for (int s = 0; s < 8; ++s) bits |= ((load_four(codes + 4 * s) >> 4) & 0x01010101U) << s;
-    store_four(record + 256, bits);
+    store_four(block + 256, bits);
   } else if (kind == PanelCodes::u6) {
     for (int i = 0; i < 2; ++i) {
       uint32_t bits = 0;
       for (int t = 0; t < 4; ++t) {
         bits |= ((load_four(codes + 4 * (4 * i + t)) >> 4) & 0x03030303U) << (2 * t);
       }
-      store_four(record + 256 + 64 * i, bits);
+      store_four(block + 256 + 64 * i, bits);
     }
   }
 }
 
-void read_codes(PanelCodes kind, const uint8_t* record, uint8_t* codes) {
+void read_codes(PanelCodes kind, const uint8_t* block, uint8_t* codes) {
   if (kind == PanelCodes::s8) {
-    for (int s = 0; s < 8; ++s) store_four(codes + 4 * s, load_four(record + 64 * s));
+    for (int s = 0; s < 8; ++s) store_four(codes + 4 * s, load_four(block + 64 * s));
     return;
   }
   for (int s = 0; s < 8; ++s) {
-    uint32_t four = (load_four(record + 64 * (s % 4)) >> (s / 4 * 4)) & 0x0f0f0f0fU;
+    uint32_t four = (load_four(block + 64 * (s % 4)) >> (s / 4 * 4)) & 0x0f0f0f0fU;
     if (kind == PanelCodes::u5) {
-      four |= ((load_four(record + 256) >> s) & 0x01010101U) << 4;
+      four |= ((load_four(block + 256) >> s) & 0x01010101U) << 4;
     } else if (kind == PanelCodes::u6) {
-      four |= ((load_four(record + 256 + 64 * (s / 4)) >> (s % 4 * 2)) & 0x03030303U) << 4;
+      four |= ((load_four(block + 256 + 64 * (s / 4)) >> (s % 4 * 2)) & 0x03030303U) << 4;
     }
     store_four(codes + 4 * s, four);
   }
 }
 
-/// Where the parts of one row's scales are: f16 at d and m, small numbers at small[0], small[1].
-struct ScalePlaces {
+/// Where the parts of one row's block are in a panel: its codes, f16 at d and m, small numbers at
+/// small[0], small[1].
+struct Places {
+  size_t codes = 0;
   size_t d = 0;
   size_t m = 0;
   size_t small[2] = {};
 };
 
-ScalePlaces scale_places(PanelScales kind, int64_t block, int64_t lane) {
-  const auto b = static_cast<size_t>(block);
-  const auto super = static_cast<size_t>(block / kBlocksPerSuper);
-  const auto within = static_cast<size_t>(block % kBlocksPerSuper);
-  const auto r = static_cast<size_t>(lane);
-  constexpr size_t kSmallBytes = 32 * kBlocksPerSuper;
-  switch (kind) {
+Places places_of(const PanelLayout& layout, int64_t block, int64_t lane) {
+  const auto kind = static_cast<size_t>(layout.scales);
+  const int64_t code_bytes = kBlockCodesBytes[static_cast<size_t>(layout.codes)];
+  const int64_t record_bytes = kRecordScalesBytes[kind] + kRecordBlocks[kind] * code_bytes;
+  const int64_t record = block / kRecordBlocks[kind] * record_bytes;
+  const int64_t within = block % kRecordBlocks[kind];
+  const auto at = [](int64_t place) { return static_cast<size_t>(place); };
+  Places out;
+  out.codes = at(record + kRecordScalesBytes[kind] + within * code_bytes + 4 * lane);
+  out.d = at(record + 2 * lane);
+  out.m = at(record + 32 + 2 * lane);
+  switch (layout.scales) {
     case PanelScales::one:
-      return {32 * b + 2 * r, 0, {}};
+      out.d = at(record + 32 * within + 2 * lane);
+      break;
     case PanelScales::with_min:
-      return {64 * b + 2 * r, 64 * b + 32 + 2 * r, {}};
-    case PanelScales::k_min: {
-      const size_t record = super * (64 + kSmallBytes);
-      const size_t small = record + 64 + 32 * within + r;
-      return {record + 2 * r, record + 32 + 2 * r, {small, small + 16}};
-    }
-    case PanelScales::k_signed: {
-      const size_t record = super * (32 + kSmallBytes);
-      const size_t small = record + 32 + 32 * within + r;
-      return {record + 2 * r, 0, {small, small + 16}};
-    }
+      break;
+    case PanelScales::k_min:
+      out.small[0] = at(record + 64 + 32 * within + lane);
+      out.small[1] = out.small[0] + 16;
+      break;
+    case PanelScales::k_signed:
+      out.small[0] = at(record + 32 + 32 * within + lane);
+      out.small[1] = out.small[0] + 16;
+      break;
+    case PanelScales::none:
+      break;
   }
-  return {};
+  return out;
 }
 
 bool has_min(PanelScales kind) {
@@ -225,18 +219,31 @@ bool has_small(PanelScales kind) {
 template <PanelFormat kFormat>
 void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
               uint8_t* panel) {
-  uint8_t* codes = panel + panel_scales_bytes(layout, cols) + 4 * static_cast<size_t>(lane);
-  const size_t record_bytes = code_record_bytes(layout.codes);
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     const Block32 block = read_block32<kFormat>(row, i);
-    write_codes(layout.codes, block.codes, codes + static_cast<size_t>(i) * record_bytes);
-    const ScalePlaces places = scale_places(layout.scales, i, lane);
+    const Places places = places_of(layout, i, lane);
+    write_codes(layout.codes, block.codes, panel + places.codes);
     std::memcpy(panel + places.d, &block.d, 2);
     if (has_min(layout.scales)) std::memcpy(panel + places.m, &block.m, 2);
     if (has_small(layout.scales)) {
       panel[places.small[0]] = block.small[0];
       panel[places.small[1]] = block.small[1];
     }
+  }
+}
+
+/// 16-bit floats: value k of lane `lane` is number k * 16 + lane of the panel.
+void pack_halves(const std::byte* row, int64_t cols, int64_t lane, uint8_t* panel) {
+  for (int64_t k = 0; k < cols; ++k) {
+    std::memcpy(panel + 2 * (k * kPanelRows + lane), row + 2 * k, 2);
+  }
+}
+
+void unpack_halves(PanelCodes kind, const uint8_t* panel, int64_t cols, int64_t lane, float* out) {
+  for (int64_t k = 0; k < cols; ++k) {
+    uint16_t half;
+    std::memcpy(&half, panel + 2 * (k * kPanelRows + lane), 2);
+    out[k] = kind == PanelCodes::f16 ? f16_to_f32(half) : bf16_to_f32(half);
   }
 }
 
@@ -260,36 +267,22 @@ std::optional<PanelLayout> panel_layout(Format format) {
       return PanelLayout{PanelFormat::q5_k, PanelCodes::u5, PanelScales::k_min, 0};
     case Format::q6_k:
       return PanelLayout{PanelFormat::q6_k, PanelCodes::u6, PanelScales::k_signed, 32};
+    case Format::f16:
+      return PanelLayout{PanelFormat::f16, PanelCodes::f16, PanelScales::none, 0};
+    case Format::bf16:
+      return PanelLayout{PanelFormat::bf16, PanelCodes::bf16, PanelScales::none, 0};
     default:
       return std::nullopt;
   }
 }
 
-size_t panel_scales_bytes(const PanelLayout& layout, int64_t cols) {
-  const auto blocks = static_cast<size_t>(cols / kBlockCols);
-  const auto supers = static_cast<size_t>(cols / kSuperBlockCols);
-  constexpr size_t kSmallBytes = 32 * kBlocksPerSuper;
-  size_t bytes = 0;
-  switch (layout.scales) {
-    case PanelScales::one:
-      bytes = 32 * blocks;
-      break;
-    case PanelScales::with_min:
-      bytes = 64 * blocks;
-      break;
-    case PanelScales::k_min:
-      bytes = supers * (64 + kSmallBytes);
-      break;
-    case PanelScales::k_signed:
-      bytes = supers * (32 + kSmallBytes);
-      break;
-  }
-  return (bytes + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
-}
-
 size_t panel_bytes(const PanelLayout& layout, int64_t cols) {
-  return panel_scales_bytes(layout, cols) +
-         static_cast<size_t>(cols / kBlockCols) * code_record_bytes(layout.codes);
+  if (layout.scales == PanelScales::none) return static_cast<size_t>(cols * kPanelRows * 2);
+  const auto kind = static_cast<size_t>(layout.scales);
+  const int64_t num_blocks = cols / kBlockCols;
+  const int64_t num_records = (num_blocks + kRecordBlocks[kind] - 1) / kRecordBlocks[kind];
+  return static_cast<size_t>(num_records * kRecordScalesBytes[kind] +
+                             num_blocks * kBlockCodesBytes[static_cast<size_t>(layout.codes)]);
 }
 
 void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
@@ -311,13 +304,17 @@ void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t col
       return pack_row<PanelFormat::q5_k>(layout, row, cols, lane, panel);
     case PanelFormat::q6_k:
       return pack_row<PanelFormat::q6_k>(layout, row, cols, lane, panel);
+    case PanelFormat::f16:
+    case PanelFormat::bf16:
+      return pack_halves(row, cols, lane, panel);
   }
 }
 
 void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
                       float* out) {
-  const uint8_t* codes = panel + panel_scales_bytes(layout, cols) + 4 * static_cast<size_t>(lane);
-  const size_t record_bytes = code_record_bytes(layout.codes);
+  if (layout.scales == PanelScales::none) {
+    return unpack_halves(layout.codes, panel, cols, lane, out);
+  }
   const auto half_at = [&](size_t place) {
     uint16_t half;
     std::memcpy(&half, panel + place, 2);
@@ -325,8 +322,8 @@ void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t c
   };
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     uint8_t q[32];
-    read_codes(layout.codes, codes + static_cast<size_t>(i) * record_bytes, q);
-    const ScalePlaces places = scale_places(layout.scales, i, lane);
+    const Places places = places_of(layout, i, lane);
+    read_codes(layout.codes, panel + places.codes, q);
     const float d = half_at(places.d);
     float scale[2] = {d, d};
     float min = 0.0F;

@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-/// How a format is packed.
+/// How a format is packed. Floats: code_offset is 0.
 struct PanelLayout {
   PanelFormat format;
   PanelCodes codes;
@@ -22,8 +22,7 @@ struct PanelLayout {
 /// Nothing for formats that are kept as in the file.
 std::optional<PanelLayout> panel_layout(Format format);
 
-/// Bytes of the region of scales and of the whole panel; both multiples of 64.
-size_t panel_scales_bytes(const PanelLayout& layout, int64_t cols);
+/// A multiple of 64.
 size_t panel_bytes(const PanelLayout& layout, int64_t cols);
 
 /// Writes one row of the file (cols weights) into lane `lane` of a zeroed panel.

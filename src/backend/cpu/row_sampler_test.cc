@@ -329,6 +329,14 @@ TEST_P(RowSamplerOnIsa, BrokenQueriesAreInternalErrors) {
 INSTANTIATE_TEST_SUITE_P(Cpu, RowSamplerOnIsa, testing::ValuesIn(available_isas()),
                          [](const auto& test) { return std::string(isa_name(test.param)); });
 
+TEST(KernelTables, EveryOneCanSample) {
+  for (const Isa isa : available_isas()) {
+    for (const KernelTable* table : kernel_tables(isa)) {
+      EXPECT_NE(table->sampling, nullptr) << table->name;
+    }
+  }
+}
+
 TEST(ReferenceKernels, SamplingGivesTheSameBitsInEveryWidth) {
   const auto row = made_up_row(5001, Shape::even, 7);
   const float largest = *std::max_element(row.begin(), row.end());

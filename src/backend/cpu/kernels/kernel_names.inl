@@ -5,16 +5,11 @@
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
-void float_panel(const FloatPanel& args);
+void f32_panels(const FloatRun& args);
+void f16_panels(const FloatRun& args);
+void bf16_panels(const FloatRun& args);
 void quantize_row(const float* values, int64_t row, const QuantizedRows& x);
-void int_panel_q4_0(const IntPanel& args);
-void int_panel_q4_1(const IntPanel& args);
-void int_panel_q5_0(const IntPanel& args);
-void int_panel_q5_1(const IntPanel& args);
-void int_panel_q8_0(const IntPanel& args);
-void int_panel_q4_k(const IntPanel& args);
-void int_panel_q5_k(const IntPanel& args);
-void int_panel_q6_k(const IntPanel& args);
+extern const PanelFunction int_panels[kNumIntPanelFormats];
 void attend(const AttentionTile& args);
 void attend_merge(float* total_max, float* total_sum, float* total_out, float part_max,
                   float part_sum, const float* part_out, int64_t head_dim);

@@ -25,44 +25,54 @@ inline constexpr int64_t kAttentionBlockKeys = 128;
 /// Query rows of one call to KernelTable::attend.
 inline constexpr int64_t kMaxQueryRows = 32;
 
-/// One panel of float weights times rows of activations.
-struct FloatPanel {
-  const float* panel = nullptr;  ///< [cols][16]
+/// Consecutive panels of float weights times rows of activations.
+struct FloatRun {
+  const void* panels = nullptr;  ///< each [cols][16], of f32, f16 or bf16
   const float* x = nullptr;      ///< [num_rows, cols], x_stride apart
   int64_t x_stride = 0;
   int64_t cols = 0;
   int64_t num_rows = 0;
-  const float* bias = nullptr;  ///< [num_lanes] or null
-  float* out = nullptr;         ///< [num_rows, num_lanes], out_stride apart
+  int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
+  const float* bias = nullptr;  ///< [num_outputs] or null
+  float* out = nullptr;         ///< [num_rows, num_outputs], out_stride apart
   int64_t out_stride = 0;
-  int64_t num_lanes = 0;  ///< weight rows of this panel that exist, 1 to 16
 };
 
-/// Rows of activations as 15-bit integers, with a scale for each row and block of 32 columns:
-///   x[r][k] is about scale[r][k / 32] * (128 * high[r][k] + low[r][k]),
-/// high in [-127, 127], low in [-64, 63]. Two planes of 8 bits, because 8 bits alone move the
-/// model's output about as far as the 4-bit weights' own rounding would allow (docs/decisions/).
-/// Row r begins at r * cols elements, of per-block arrays at r * cols / 32. cols is a multiple
+/// Rows of a tile of QuantizedRows.
+inline constexpr int64_t kTileRows = 8;
+
+/// Rows of activations as integers, with a scale for each row and block of 32 columns:
+///   x[r][k] is about scale[r][k / 32] * integer[r][k] / 128, integer = 128 * high + low,
+/// high in [-127, 127], low in [-64, 63]. Only blocks with large numbers have a low plane; in the
+/// others low is 0. Which those are depends on the row alone: docs/decisions/. cols is a multiple
 /// of 32.
+///
+/// Rows lie in tiles of kTileRows; the last tile has the rest. A tile of h rows lies block by block
+/// of 32 columns, so that a kernel walks through memory from end to end: high and low are
+/// [tile][block][h][32], scale, scaled_sum and has_low [tile][block][h], negated_sums
+/// [tile][block][3][h].
 struct QuantizedRows {
   int8_t* high = nullptr;
   int8_t* low = nullptr;
+  uint8_t* has_low = nullptr;  ///< 1, or 0 where low is all zeros and need not be read
   float* scale = nullptr;
-  float* scaled_sum = nullptr;  ///< scale * the block's sum of integers
-  int32_t* sums = nullptr;      ///< sums of integers over each 16 columns: two a block
+  float* scaled_sum = nullptr;      ///< scale / 128 * the block's sum of integers
+  int32_t* negated_sums = nullptr;  ///< -1 * sums of a block's integers: all, first 16, last 16
   int64_t cols = 0;
+  int64_t num_rows = 0;
 };
 
-/// One panel of packed integer weights times rows of activations.
-struct IntPanel {
-  const uint8_t* scales = nullptr;  ///< see panel_layout.h
-  const uint8_t* codes = nullptr;
+/// Consecutive panels of packed weights times a range of rows of activations.
+struct PanelRun {
+  const uint8_t* panels = nullptr;  ///< see panel_layout.h
+  int64_t panel_bytes = 0;          ///< from one panel to the next
   QuantizedRows x;
+  int64_t first_row = 0;  ///< of x and out; a multiple of kTileRows
   int64_t num_rows = 0;
-  const float* bias = nullptr;  ///< [num_lanes] or null
-  float* out = nullptr;         ///< [num_rows, num_lanes], out_stride apart
+  int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
+  const float* bias = nullptr;  ///< [num_outputs] or null
+  float* out = nullptr;         ///< [x.num_rows, num_outputs], out_stride apart
   int64_t out_stride = 0;
-  int64_t num_lanes = 0;  ///< weight rows of this panel that exist, 1 to 16
 };
 
 /// Online softmax of some query rows over one range of keys of one KV head.
@@ -95,18 +105,24 @@ struct AttentionTile {
   float* scratch = nullptr;  ///< [num_rows * kAttentionBlockKeys]
 };
 
+using PanelFunction = void (*)(const PanelRun& args);
+
 struct KernelTable {
   const char* name;
 
-  /// out[r][lane] = sum over k of x[r][k] * panel[k][lane] (+ bias[lane]).
-  void (*float_panel)(const FloatPanel& args);
-
   /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
-  /// their block's scale NaN.
+  /// their block's scale NaN. Null: this table multiplies floats only, and weights are not packed
+  /// for it.
   void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
-  /// out[r][lane] = sum over k of x[r][k] * weight[lane][k] (+ bias[lane]), by PanelFormat. Null:
-  /// this table multiplies floats only, and weights are not packed for it.
-  void (*int_panel[kNumPanelFormats])(const IntPanel& args);
+  /// [kNumIntPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]). Null
+  /// where quantize_row is.
+  const PanelFunction* int_panels;
+
+  // out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]), by the type of the weights. Null:
+  // this table has only floats.
+  void (*f32_panels)(const FloatRun& args);
+  void (*f16_panels)(const FloatRun& args);
+  void (*bf16_panels)(const FloatRun& args);
 
   void (*attend)(const AttentionTile& args);
   /// total = total merged with part, for one row: (max, sum, out [head_dim]).

@@ -14,6 +14,9 @@ HEADRACE_TABLE(reference_baseline)
 HEADRACE_TABLE(reference_avx2)
 HEADRACE_TABLE(reference_avx512)
 HEADRACE_TABLE(avx2)
+namespace avx2 {
+extern const KernelTable kVnniTable;
+}
 HEADRACE_TABLE(avx512)
 #endif
 #undef HEADRACE_TABLE
@@ -27,6 +30,7 @@ std::vector<const KernelTable*> kernel_tables(Isa isa) {
       if (cpu.avx512_vnni) tables.push_back(&avx512::kTable);
       break;
     case Isa::avx2:
+      if (cpu.avx_vnni) tables.push_back(&avx2::kVnniTable);
       if (cpu.avx2) tables.push_back(&avx2::kTable);
       break;
     case Isa::reference:

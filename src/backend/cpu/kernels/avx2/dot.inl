@@ -10,16 +10,20 @@
 
 #include <immintrin.h>
 
-#include "backend/cpu/kernels/body/vec.inl"
+#include "backend/cpu/kernels/body/codes.inl"
 
 namespace headrace {
 namespace {
 
-/// Rows of activations that share one unpacking of the weights.
-constexpr int kRowsTogether = 4;
+/// Rows of activations that share a load of weights: with two vectors, 8 sums in registers.
+constexpr int kMostRows = 4;
 
 /// Signed codes need no offset here.
-constexpr int kSignedOffset = 0;
+constexpr bool kFlipSigned = false;
+
+HEADRACE_INLINE vi zero() {
+  return vi{};
+}
 
 template <class Codes>
 constexpr int pairs_before_widening() {
@@ -28,13 +32,19 @@ constexpr int pairs_before_widening() {
   return n;
 }
 
-template <class Codes, int kSteps, class Bytes>
-HEADRACE_INLINE vi dot_steps(const Bytes* w, const int8_t* x) {
+template <class Codes>
+HEADRACE_INLINE __m256i multiply_pairs(__m256i code, __m256i value) {
+  if constexpr (Codes::kSigned) {
+    return _mm256_maddubs_epi16(_mm256_abs_epi8(code), _mm256_sign_epi8(value, code));
+  }
+  return _mm256_maddubs_epi16(code, value);
+}
+
+template <class Codes, int kSteps>
+HEADRACE_INLINE vi dot_row(const vu8* w, const int8_t* x) {
   constexpr int kMaxDepth = pairs_before_widening<Codes>();
   constexpr int kDepth = kMaxDepth < kSteps ? kMaxDepth : kSteps;
-  static_assert(kDepth >= 1 && kSteps % kDepth == 0);
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i total = _mm256_setzero_si256();
+  vi dot = zero();
 #pragma GCC unroll 8
   for (int first = 0; first < kSteps; first += kDepth) {
     __m256i pairs = _mm256_setzero_si256();
@@ -42,17 +52,48 @@ HEADRACE_INLINE vi dot_steps(const Bytes* w, const int8_t* x) {
     for (int s = first; s < first + kDepth; ++s) {
       int32_t columns;
       std::memcpy(&columns, x + 4 * s, 4);
-      __m256i code = (__m256i)w[s];
-      __m256i value = _mm256_set1_epi32(columns);
-      if constexpr (Codes::kSigned) {
-        value = _mm256_sign_epi8(value, code);
-        code = _mm256_abs_epi8(code);
-      }
-      pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(code, value));
+      const __m256i value = _mm256_set1_epi32(columns);
+      pairs = _mm256_add_epi16(pairs, multiply_pairs<Codes>((__m256i)w[s], value));
     }
-    total = _mm256_add_epi32(total, _mm256_madd_epi16(pairs, ones));
+    dot += (vi)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   }
-  return (vi)total;
+  return dot;
+}
+
+template <class Codes, int kSteps, int kRows, int kVectors>
+HEADRACE_INLINE void dot_rows(const vu8 (*w)[kVectors], const int8_t* x,
+                              vi (&dot)[kRows][kVectors]) {
+  constexpr int kMaxDepth = pairs_before_widening<Codes>();
+  constexpr int kDepth = kMaxDepth < kSteps ? kMaxDepth : kSteps;
+  static_assert(kDepth >= 1 && kSteps % kDepth == 0);
+  const __m256i ones = _mm256_set1_epi16(1);
+#pragma GCC unroll 8
+  for (int first = 0; first < kSteps; first += kDepth) {
+    __m256i pairs[kRows][kVectors];
+#pragma GCC unroll 8
+    for (int s = first; s < first + kDepth; ++s) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        int32_t columns;
+        std::memcpy(&columns, x + 32 * r + 4 * s, 4);
+        const __m256i value = _mm256_set1_epi32(columns);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          const __m256i products = multiply_pairs<Codes>((__m256i)w[s][v], value);
+          pairs[r][v] = s == first ? products : _mm256_add_epi16(pairs[r][v], products);
+          // Keeps the order: else all products are made first, and spilled.
+          asm volatile("" : "+x"(pairs[r][v]));
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        dot[r][v] += (vi)_mm256_madd_epi16(pairs[r][v], ones);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,31 +1,49 @@
-// The kernels of the AVX2 path.
+// The kernels of the AVX2 path, and the same with the products of AVX-VNNI.
 #include "backend/cpu/kernels/kernel_names.inl"
+
+namespace headrace::avx2_vnni {
+
+extern const PanelFunction int_panels[kNumIntPanelFormats];
+
+}  // namespace headrace::avx2_vnni
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
+namespace {
+
+constexpr KernelTable table(const char* name, const PanelFunction* panels) {
+  return {
+      .name = name,
+      .quantize_row = quantize_row,
+      .int_panels = panels,
+      .f32_panels = f32_panels,
+      .f16_panels = f16_panels,
+      .bf16_panels = bf16_panels,
+      .attend = attend,
+      .attend_merge = attend_merge,
+      .rms_norm = rms_norm,
+      .rope_neox = rope_neox,
+      .rope_interleaved = rope_interleaved,
+      .silu_mul = silu_mul,
+      .gelu_tanh_mul = gelu_tanh_mul,
+      .add = add,
+      .scale = scale,
+      .soft_cap = soft_cap,
+      .argmax = argmax,
+      .to_f16 = to_f16,
+      .peak_instruction = "vpmaddubsw",
+      .peak = peak,
+      .read_memory = read_memory,
+      .sampling = &sampling_kernels,
+  };
+}
+
+}  // namespace
+
 extern const KernelTable kTable;
-const KernelTable kTable = {
-    .name = "avx2",
-    .float_panel = float_panel,
-    .quantize_row = quantize_row,
-    .int_panel = {int_panel_q4_0, int_panel_q4_1, int_panel_q5_0, int_panel_q5_1, int_panel_q8_0,
-                  int_panel_q4_k, int_panel_q5_k, int_panel_q6_k},
-    .attend = attend,
-    .attend_merge = attend_merge,
-    .rms_norm = rms_norm,
-    .rope_neox = rope_neox,
-    .rope_interleaved = rope_interleaved,
-    .silu_mul = silu_mul,
-    .gelu_tanh_mul = gelu_tanh_mul,
-    .add = add,
-    .scale = scale,
-    .soft_cap = soft_cap,
-    .argmax = argmax,
-    .to_f16 = to_f16,
-    .peak_instruction = "vpmaddubsw",
-    .peak = peak,
-    .read_memory = read_memory,
-    .sampling = &sampling_kernels,
-};
+const KernelTable kTable = table("avx2", int_panels);
+
+extern const KernelTable kVnniTable;
+const KernelTable kVnniTable = table("avx2 (VNNI)", avx2_vnni::int_panels);
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

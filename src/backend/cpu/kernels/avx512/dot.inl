@@ -4,29 +4,55 @@
 
 #include <immintrin.h>
 
-#include "backend/cpu/kernels/body/vec.inl"
+#include "backend/cpu/kernels/body/codes.inl"
 
 namespace headrace {
 namespace {
 
-/// Rows of activations that share one unpacking of the weights: sums and weights fit 32 registers.
-constexpr int kRowsTogether = 8;
+/// Rows of activations that share a load of weights: with two panels, 16 sums in registers.
+constexpr int kMostRows = 8;
 
-/// Signed codes are multiplied as code + 128; kernels of such formats take off 128 * (sum of x).
-constexpr int kSignedOffset = 128;
+/// Signed codes are multiplied as code + 128.
+constexpr bool kFlipSigned = true;
 
-/// No overflow: kSteps * 4 products of at most 255 * 127 each stay below 2^31.
-template <class Codes, int kSteps, class Bytes>
-HEADRACE_INLINE vi dot_steps(const Bytes* w, const int8_t* x) {
-  __m512i sum = _mm512_setzero_si512();
+/// A zero that the compiler does not copy from another register.
+HEADRACE_INLINE vi zero() {
+  __m512i z;
+  asm volatile("vpxord %0, %0, %0" : "=v"(z));
+  return (vi)z;
+}
+
+/// No overflow: 32 products of at most 255 * 127 stay below 2^31.
+template <class Codes, int kSteps>
+HEADRACE_INLINE vi dot_row(const vu8* w, const int8_t* x) {
+  vi dot = zero();
 #pragma GCC unroll 8
   for (int s = 0; s < kSteps; ++s) {
     int32_t columns;
     std::memcpy(&columns, x + 4 * s, 4);
-    const Bytes code = Codes::kSigned ? w[s] ^ 0x80 : w[s];
-    sum = _mm512_dpbusd_epi32(sum, (__m512i)code, _mm512_set1_epi32(columns));
+    dot = (vi)_mm512_dpbusd_epi32((__m512i)dot, (__m512i)w[s], _mm512_set1_epi32(columns));
   }
-  return (vi)sum;
+  return dot;
+}
+
+template <class Codes, int kSteps, int kRows, int kVectors>
+HEADRACE_INLINE void dot_rows(const vu8 (*w)[kVectors], const int8_t* x,
+                              vi (&dot)[kRows][kVectors]) {
+#pragma GCC unroll 8
+  for (int s = 0; s < kSteps; ++s) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      int32_t columns;
+      std::memcpy(&columns, x + 32 * r + 4 * s, 4);
+      __m512i value = _mm512_set1_epi32(columns);
+      // One load for both vectors.
+      asm volatile("" : "+v"(value));
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        dot[r][v] = (vi)_mm512_dpbusd_epi32((__m512i)dot[r][v], (__m512i)w[s][v], value);
+      }
+    }
+  }
 }
 
 }  // namespace

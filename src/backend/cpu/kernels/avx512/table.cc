@@ -6,10 +6,11 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "avx512 (VNNI)",
-    .float_panel = float_panel,
     .quantize_row = quantize_row,
-    .int_panel = {int_panel_q4_0, int_panel_q4_1, int_panel_q5_0, int_panel_q5_1, int_panel_q8_0,
-                  int_panel_q4_k, int_panel_q5_k, int_panel_q6_k},
+    .int_panels = int_panels,
+    .f32_panels = f32_panels,
+    .f16_panels = f16_panels,
+    .bf16_panels = bf16_panels,
     .attend = attend,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,

@@ -1,4 +1,4 @@
-// Activations to 15-bit integers in two planes, see QuantizedRows.
+// Activations to integers, see QuantizedRows.
 #pragma once
 
 #include "backend/cpu/kernels/body/vec.inl"
@@ -6,33 +6,131 @@
 namespace headrace {
 namespace {
 
-// The largest integer: 127 in the high plane, 0 in the low one.
-constexpr float kLargest = 127.0F * 128.0F;
+/// The 32 columns of a block.
+struct BlockValues {
+  F16x a;
+  F16x b;
+};
 
-/// Rounds to integers (ties to even), splits them into the planes and returns their sum.
-HEADRACE_INLINE int32_t quantize_lanes(F16x x, float inverse, int8_t* high, int8_t* low) {
-  // Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
+/// The bits of the largest magnitude; 0x7f800000 and more if a number is not finite.
+HEADRACE_INLINE int32_t largest_magnitude_bits(const BlockValues& x) {
+  __m256i largest = _mm256_setzero_si256();
+  const __m256i magnitude = _mm256_set1_epi32(INT32_MAX);
+  __m256i parts[4];
+  std::memcpy(parts, &x.a, sizeof(x.a));
+  std::memcpy(parts + 2, &x.b, sizeof(x.b));
+  for (const __m256i part : parts) {
+    largest = _mm256_max_epi32(largest, _mm256_and_si256(part, magnitude));
+  }
+  __m128i four =
+      _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
+  four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+}
+
+HEADRACE_INLINE I16x scaled_integers(F16x x, float inverse) {
+  // Adding 1.5 * 2^23 rounds to an integer (ties to even), which then stands in the low bits.
   const F16x shifted = x * splat(inverse) + splat(12582912.0F);
-  int32_t highs[16];
-  int32_t lows[16];
-  I16x sum;
+  I16x integers;
+  HEADRACE_EACH integers.p[i] = (vi)shifted.p[i] - 0x4b400000;
+  return integers;
+}
+
+HEADRACE_INLINE __m128i to_bytes(I16x x) {
+#if HEADRACE_LANES == 16
+  return _mm512_cvtepi32_epi8((__m512i)x.p[0]);
+#else
+  const __m256i words = _mm256_permute4x64_epi64(
+      _mm256_packs_epi32((__m256i)x.p[0], (__m256i)x.p[1]), _MM_SHUFFLE(3, 1, 2, 0));
+  return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+#endif
+}
+
+struct HalfSums {
+  int32_t first = 0;
+  int32_t second = 0;
+};
+
+/// Writes the integers' bytes and adds them up.
+HEADRACE_INLINE HalfSums store_plane(I16x a, I16x b, int8_t* out) {
+  const __m256i bytes = _mm256_set_m128i(to_bytes(b), to_bytes(a));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bytes);
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
+  __m256i sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  sums = _mm256_add_epi32(sums, _mm256_shuffle_epi32(sums, 0x4e));
+  sums = _mm256_add_epi32(sums, _mm256_shuffle_epi32(sums, 0xb1));
+  return {_mm256_cvtsi256_si32(sums), _mm256_extract_epi32(sums, 4)};
+}
+
+/// Both planes of integers of at most 127 * 128.
+HEADRACE_INLINE HalfSums store_two_planes(I16x a, I16x b, int8_t* high, int8_t* low) {
+  I16x high_a;
+  I16x high_b;
+  I16x low_a;
+  I16x low_b;
   HEADRACE_EACH {
-    const vi q = (vi)shifted.p[i] - 0x4b400000;
-    const vi h = (q + 64) >> 7;
-    const vi l = q - h * 128;
-    std::memcpy(highs + i * HEADRACE_LANES, &h, sizeof(h));
-    std::memcpy(lows + i * HEADRACE_LANES, &l, sizeof(l));
-    sum.p[i] = q;
+    high_a.p[i] = (a.p[i] + 64) >> 7;
+    high_b.p[i] = (b.p[i] + 64) >> 7;
+    low_a.p[i] = a.p[i] - (high_a.p[i] << 7);
+    low_b.p[i] = b.p[i] - (high_b.p[i] << 7);
   }
-  int32_t sums[16];
-  std::memcpy(sums, &sum, sizeof(sum));
-  int32_t total = 0;
-  for (int i = 0; i < 16; ++i) {
-    high[i] = static_cast<int8_t>(highs[i]);
-    low[i] = static_cast<int8_t>(lows[i]);
-    total += sums[i];
+  const HalfSums highs = store_plane(high_a, high_b, high);
+  const HalfSums lows = store_plane(low_a, low_b, low);
+  return {128 * highs.first + lows.first, 128 * highs.second + lows.second};
+}
+
+/// The high plane alone, of integers of at most 127.
+HEADRACE_INLINE HalfSums store_high_plane(I16x a, I16x b, int8_t* high, int8_t* low) {
+  const HalfSums highs = store_plane(a, b, high);
+  const __m256i zeros = _mm256_setzero_si256();
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low), zeros);
+  return {128 * highs.first, 128 * highs.second};
+}
+
+HEADRACE_INLINE BlockValues load_block(const float* values) {
+  return {load(values), load(values + 16)};
+}
+
+/// A block has a low plane if its largest number is this many times the mean of such numbers over
+/// the row: rounding to a high plane alone loses the more, the larger that number is.
+constexpr float kLargeBlock = 0.9F;
+
+// A block whose numbers are all below the first is as good as zero; one with numbers above the
+// second counts as not finite. Between them scales neither underflow nor overflow, whatever weights
+// they meet, so that dividing by 128 is exact.
+constexpr float kTiny = 1e-20F;
+constexpr float kHuge = 1e30F;
+
+/// Writes block `block` of a row, whose place among scales and the like is `at`, `height` apart.
+/// Its largest magnitude stands in x.scale[at].
+HEADRACE_INLINE void quantize_block(BlockValues values, float mean_largest, int64_t at,
+                                    int32_t* negated_sums, int64_t height, const QuantizedRows& x) {
+  const float largest = x.scale[at];
+  const bool has_low = largest > kLargeBlock * mean_largest;
+  float scale = 0.0F;
+  float inverse = 0.0F;
+  if (largest > kTiny) {
+    scale = largest / 127.0F;
+    inverse = (has_low ? 127.0F * 128.0F : 127.0F) / largest;
   }
-  return total;
+  if (!(largest < kHuge)) {
+    // The scale says NaN; integers are zeros, so that their sums stay in range.
+    values = {splat(0.0F), splat(0.0F)};
+    scale = __builtin_nanf("");
+    inverse = 0.0F;
+  }
+  const I16x a = scaled_integers(values.a, inverse);
+  const I16x b = scaled_integers(values.b, inverse);
+  int8_t* high = x.high + at * kBlockCols;
+  int8_t* low = x.low + at * kBlockCols;
+  const HalfSums sums =
+      has_low ? store_two_planes(a, b, high, low) : store_high_plane(a, b, high, low);
+  negated_sums[0] = -(sums.first + sums.second);
+  negated_sums[height] = -sums.first;
+  negated_sums[2 * height] = -sums.second;
+  x.has_low[at] = has_low ? 1 : 0;
+  x.scale[at] = scale;
+  x.scaled_sum[at] = scale * 0x1p-7F * static_cast<float>(sums.first + sums.second);
 }
 
 }  // namespace
@@ -40,32 +138,24 @@ HEADRACE_INLINE int32_t quantize_lanes(F16x x, float inverse, int8_t* high, int8
 namespace HEADRACE_ISA_NAMESPACE {
 
 void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
-  for (int64_t block = 0; block < x.cols / kBlockCols; ++block) {
-    const int64_t at = row * x.cols + block * kBlockCols;
-    const int64_t block_at = row * (x.cols / kBlockCols) + block;
-    F16x a = load(values + block * kBlockCols);
-    F16x b = load(values + block * kBlockCols + 16);
-    F16x magnitude;
-    HEADRACE_EACH {
-      const vf positive_a = (vf)((vi)a.p[i] & INT32_MAX);
-      const vf positive_b = (vf)((vi)b.p[i] & INT32_MAX);
-      magnitude.p[i] = positive_a > positive_b ? positive_a : positive_b;
-    }
-    const float largest = reduce_max(magnitude);
-    const float poison = reduce_add((a + b) * splat(0.0F));  // NaN if a number is not finite
-    // Its integers are then zeros, so that their sums stay in range; its scale says NaN.
-    const bool poisoned = !(poison == 0.0F);
-    if (poisoned) a = b = splat(0.0F);
-    // Below this the inverse would overflow; such a block is as good as zero.
-    const bool tiny = !(largest > 1e-30F);
-    const float scale = tiny ? 0.0F : largest / kLargest;
-    const float inverse = tiny || poisoned ? 0.0F : kLargest / largest;
-    const int32_t first = quantize_lanes(a, inverse, x.high + at, x.low + at);
-    const int32_t second = quantize_lanes(b, inverse, x.high + at + 16, x.low + at + 16);
-    x.sums[2 * block_at] = first;
-    x.sums[2 * block_at + 1] = second;
-    x.scale[block_at] = scale + poison;
-    x.scaled_sum[block_at] = x.scale[block_at] * static_cast<float>(first + second);
+  const int64_t num_blocks = x.cols / kBlockCols;
+  const int64_t tile = row / kTileRows * kTileRows;
+  const int64_t height = x.num_rows - tile < kTileRows ? x.num_rows - tile : kTileRows;
+  const int64_t in_tile = row - tile;
+  const int64_t first = tile * num_blocks;
+  float sum_of_largest = 0.0F;
+  for (int64_t block = 0; block < num_blocks; ++block) {
+    const int32_t bits = largest_magnitude_bits(load_block(values + block * kBlockCols));
+    float largest;
+    std::memcpy(&largest, &bits, sizeof(largest));
+    x.scale[first + block * height + in_tile] = largest;
+    sum_of_largest += largest;
+  }
+  const float mean_largest = sum_of_largest / static_cast<float>(num_blocks);
+  for (int64_t block = 0; block < num_blocks; ++block) {
+    const int64_t block_at = first + block * height;
+    quantize_block(load_block(values + block * kBlockCols), mean_largest, block_at + in_tile,
+                   x.negated_sums + 3 * block_at + in_tile, height, x);
   }
 }
 

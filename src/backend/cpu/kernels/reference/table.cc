@@ -7,9 +7,11 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "reference",
-    .float_panel = float_panel,
     .quantize_row = nullptr,
-    .int_panel = {},
+    .int_panels = nullptr,
+    .f32_panels = f32_panels,
+    .f16_panels = nullptr,
+    .bf16_panels = nullptr,
     .attend = attend,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,

@@ -1,0 +1,4 @@
+// Products with packed integer weights of the AVX2 path, with AVX-VNNI.
+#include "backend/cpu/kernels/avx2/dot_vnni.inl"
+// The shared body uses the dot product above.
+#include "backend/cpu/kernels/body/int_panels.inl"

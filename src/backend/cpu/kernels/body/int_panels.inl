@@ -1,0 +1,455 @@
+// Packed integer weights times rows of quantised activations. Up to a tile of rows: weights are
+// unpacked into registers, block by block, as they arrive from memory. More rows: some blocks of
+// columns are unpacked into the first-level cache and multiplied from there with all rows.
+//
+// The including file has the instruction set's dot products before this one, see <isa>/dot.inl:
+//   dot_row<Codes, kSteps>(w, x): of each lane, the sum over kSteps steps of 4 columns of code * x,
+//     exact. w: [kSteps] vectors of codes.
+//   dot_rows<Codes, kSteps, kRows>(w, x, dot): adds the same to dot[r][v] for several rows, 32
+//     bytes apart. w: [kSteps][kVectors].
+//   zero(), kMostRows, kFlipSigned.
+// Integer sums are exact and a block's epilogue is written once here, so that a row's result does
+// not depend on how many rows run together.
+#pragma once
+
+#include "backend/cpu/kernels/body/codes.inl"
+#include "backend/cpu/kernels/kernel_names.inl"
+
+namespace headrace {
+namespace {
+
+// Machine vectors of outputs that share a load of activations: two panels with AVX-512, the halves
+// of one with AVX2.
+constexpr int kVectors = 2;
+constexpr int64_t kPanelsTogether = kVectors * HEADRACE_LANES / kPanelRows;
+
+// Most blocks of columns that are unpacked at once: few enough for the first-level cache.
+constexpr int64_t kMostChunkBlocks = 16;
+
+// How far ahead of unpacking packed weights are asked for.
+constexpr int64_t kUnpackAheadBytes = 1024;
+
+// What a step of a low plane is to one of a high plane.
+constexpr float kLowStep = 0x1p-7F;
+
+/// How a format is multiplied.
+template <class CodesKind, PanelScales kScalesKind, int kCodeOffset>
+struct Layout {
+  using Codes = CodesKind;
+  static constexpr PanelScales kScales = kScalesKind;
+  static constexpr int kOffset = kCodeOffset;  ///< weight 0 has this code; a power of 2, or 0
+  static constexpr bool kHasMin = kScales == PanelScales::with_min || kScales == PanelScales::k_min;
+  static constexpr int kHalves =
+      kScales == PanelScales::k_signed ? 2 : 1;  ///< scales of 32 columns
+};
+
+/// 32 columns of kVectors * HEADRACE_LANES outputs.
+template <class F>
+struct alignas(64) Block {
+  vu8 codes[8][kVectors];
+  vf scale[F::kHalves][kVectors];
+  vf min[F::kHasMin ? kVectors : 1];
+};
+
+/// Rows of one tile from some block on; see QuantizedRows. Blocks are `height` rows apart.
+struct RowsOfTile {
+  const int8_t* high;
+  const int8_t* low;
+  const uint8_t* has_low;
+  const float* scale;
+  const float* scaled_sum;
+  const int32_t* negated_sums;
+  int64_t height;
+};
+
+HEADRACE_INLINE RowsOfTile rows_of_tile(const QuantizedRows& x, int64_t row, int64_t block) {
+  const int64_t first = row / kTileRows * kTileRows;
+  const int64_t num_blocks = x.cols / kBlockCols;
+  const int64_t height = smaller(kTileRows, x.num_rows - first);
+  const int64_t at = first * num_blocks + block * height + (row - first);
+  const int64_t sums_at = 3 * (first * num_blocks + block * height) + (row - first);
+  return {x.high + at * kBlockCols, x.low + at * kBlockCols,  x.has_low + at, x.scale + at,
+          x.scaled_sum + at,        x.negated_sums + sums_at, height};
+}
+
+/// A vector of outputs' codes and scales for 32 columns.
+template <class F>
+struct BlockVector {
+  vu8 codes[8];
+  vf scale[F::kHalves];
+  vf min;  ///< if F::kHasMin
+};
+
+/// Vector `part` of a panel.
+template <class F>
+HEADRACE_INLINE BlockVector<F> unpack_vector(const uint8_t* panel, int64_t block, int part) {
+  using Codes = typename F::Codes;
+  const BlockPlace place = place_of_block<Codes, F::kScales>(panel, block);
+  BlockVector<F> out;
+  Codes::unpack(place.codes + part * 4 * HEADRACE_LANES, out.codes);
+  if constexpr (Codes::kSigned && kFlipSigned) {
+    for (int s = 0; s < 8; ++s) out.codes[s] ^= 0x80;
+  }
+  const BlockScales scales = load_scales<F::kScales>(place);
+  out.scale[0] = scales.scale.p[part];
+  if constexpr (F::kHalves == 2) out.scale[1] = scales.second_scale.p[part];
+  if constexpr (F::kHasMin) out.min = scales.min.p[part];
+  return out;
+}
+
+template <class F>
+HEADRACE_INLINE void unpack_block(const uint8_t* const* panels, int64_t block, Block<F>& out) {
+  for (int v = 0; v < kVectors; ++v) {
+    const BlockVector<F> vector = unpack_vector<F>(panels[v / kParts], block, v % kParts);
+    for (int s = 0; s < 8; ++s) out.codes[s][v] = vector.codes[s];
+    for (int half = 0; half < F::kHalves; ++half) out.scale[half][v] = vector.scale[half];
+    if constexpr (F::kHasMin) out.min[v] = vector.min;
+  }
+}
+
+constexpr int log2_of(int n) {
+  return n <= 1 ? 0 : 1 + log2_of(n / 2);
+}
+
+template <class F>
+HEADRACE_INLINE const int32_t* negated_sums(const RowsOfTile& x, int half) {
+  // Sums over all columns come first, then those over the halves.
+  return x.negated_sums + (F::kHalves == 2 ? half + 1 : 0) * x.height;
+}
+
+/// -offset * the sum of a half's (or a block's) high plane, of row r that has no low plane.
+template <class F>
+HEADRACE_INLINE vi centre_of_high(const RowsOfTile& x, int half, int64_t r) {
+  // The sum of the integers is 128 times that of the high plane.
+  static_assert(F::kOffset <= 128);
+  return (negated_sums<F>(x, half)[r] - vi{}) >> (7 - log2_of(F::kOffset));
+}
+
+/// -offset * the sum of a half's (or a block's) integers.
+template <class F>
+HEADRACE_INLINE vi centre_of_both(const RowsOfTile& x, int half, int64_t r) {
+  return (negated_sums<F>(x, half)[r] - vi{}) << log2_of(F::kOffset);
+}
+
+/// The end of a half: sum + (scales of weights and activations) * dot.
+HEADRACE_INLINE vf add_scaled(vi dot, vf scale, float x_scale, vf sum) {
+  return mul_add_vector(__builtin_convertvector(dot, vf), scale * x_scale, sum);
+}
+
+/// The end of a block: sum + minimum * sum of the activations.
+template <class F>
+HEADRACE_INLINE vf add_min(vf min, const RowsOfTile& x, int64_t r, vf sum) {
+  return mul_add_vector(min, x.scaled_sum[r] - vf{}, sum);
+}
+
+/// A block of one row and one vector of outputs. The centred dot product is exact: below 2^22 of
+/// the high plane, below 2^31 of both, since 32 columns * 255 * (128 * 127 + 64) = 1.4e8. Where low
+/// is all zeros, both ways give the same bits: 128 times the one number times a 128th of the other.
+template <class F>
+HEADRACE_INLINE vf add_block(const BlockVector<F>& w, const RowsOfTile& x, int64_t r, vf sum) {
+  constexpr int kSteps = 8 / F::kHalves;
+  using Codes = typename F::Codes;
+#pragma GCC unroll 2
+  for (int half = 0; half < F::kHalves; ++half) {
+    const vu8* codes = w.codes + kSteps * half;
+    const int64_t at = r * kBlockCols + 4 * kSteps * half;
+    vi dot = dot_row<Codes, kSteps>(codes, x.high + at);
+    float x_scale = x.scale[r];
+    if (x.has_low[r] != 0) {
+      dot = (dot << 7) + dot_row<Codes, kSteps>(codes, x.low + at);
+      if constexpr (F::kOffset != 0) dot += centre_of_both<F>(x, half, r);
+      x_scale *= kLowStep;
+    } else if constexpr (F::kOffset != 0) {
+      dot += centre_of_high<F>(x, half, r);
+    }
+    sum = add_scaled(dot, w.scale[half], x_scale, sum);
+  }
+  if constexpr (F::kHasMin) sum = add_min<F>(w.min, x, r, sum);
+  return sum;
+}
+
+HEADRACE_INLINE void next_block(RowsOfTile& x) {
+  x.high += x.height * kBlockCols;
+  x.low += x.height * kBlockCols;
+  x.has_low += x.height;
+  x.scale += x.height;
+  x.scaled_sum += x.height;
+  x.negated_sums += 3 * x.height;
+}
+
+/// The rows of one tile times all panels, kPanels at a time. kRows: how many rows there are, or 0
+/// if that is not known beforehand.
+template <class F, int kPanels, int kRows>
+__attribute__((noinline)) void few_rows(const PanelRun& a) {
+  // What is used soon goes to the first level, what comes later to the second: memory then gives
+  // its best rate.
+  constexpr int64_t kAheadBytes = 1024;
+  constexpr int64_t kFurtherBytes = 2048;
+  constexpr int kAll = kPanels * kParts;
+  const int64_t num_rows = kRows > 0 ? kRows : a.num_rows;
+  const int64_t num_blocks = a.x.cols / kBlockCols;
+  const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
+  const int64_t bytes_a_block = a.panel_bytes / num_blocks;
+  for (int64_t panel = 0; panel < num_panels; panel += kPanels) {
+    const uint8_t* panels[kPanels];
+    for (int p = 0; p < kPanels; ++p) {
+      // Where there is no second panel, the last one's products are made twice and dropped once.
+      panels[p] = a.panels + smaller(panel + p, num_panels - 1) * a.panel_bytes;
+    }
+    vf sums[kRows > 0 ? kRows : kTileRows][kAll];
+    for (int64_t r = 0; r < num_rows; ++r) {
+      for (int v = 0; v < kAll; ++v) sums[r][v] = vf{};
+    }
+    const uint8_t* ahead[kPanels];
+    for (int p = 0; p < kPanels; ++p) ahead[p] = panels[p] + kAheadBytes - bytes_a_block;
+    RowsOfTile x = rows_of_tile(a.x, a.first_row, 0);
+    for (int64_t block = 0; block < num_blocks; ++block) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kAll; ++v) {
+        const uint8_t* data = panels[v / kParts];
+        if (v % kParts == 0) {
+          const uint8_t* until = data + block * bytes_a_block + kAheadBytes;
+          const uint8_t*& asked = ahead[v / kParts];
+          for (; asked < until; asked += 64) {
+            __builtin_prefetch(asked);
+            __builtin_prefetch(asked + kFurtherBytes, 0, 2);
+          }
+        }
+        const BlockVector<F> w = unpack_vector<F>(data, block, v % kParts);
+        for (int64_t r = 0; r < num_rows; ++r) {
+          sums[r][v] = add_block<F>(w, x, r, sums[r][v]);
+        }
+      }
+      next_block(x);
+    }
+    const int64_t first_output = panel * kPanelRows;
+    const int64_t num_lanes = a.num_outputs - first_output;
+    for (int64_t r = 0; r < num_rows; ++r) {
+      vf* row = sums[r];
+      if (a.bias != nullptr) {
+        vf bias[kAll];
+        load_lanes(a.bias + first_output, num_lanes, kAll, bias);
+        for (int v = 0; v < kAll; ++v) row[v] += bias[v];
+      }
+      store_lanes(row, num_lanes, kAll, a.out + (a.first_row + r) * a.out_stride + first_output);
+    }
+  }
+}
+
+/// Whether one of kRows rows has a low plane.
+template <int kRows>
+HEADRACE_INLINE bool any_has_low(const RowsOfTile& x) {
+  uint64_t flags = 0;
+  std::memcpy(&flags, x.has_low, kRows);
+  return flags != 0;
+}
+
+/// Adds the products of a half (or a block) to sum: [kRows][kVectors]. kHasLow: see add_block.
+template <class F, int kRows, bool kHasLow>
+HEADRACE_INLINE void add_half(const Block<F>& w, const RowsOfTile& x, int half, vf* sum) {
+  constexpr int kSteps = 8 / F::kHalves;
+  const int first_col = 4 * kSteps * half;
+  vi dot[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) dot[r][v] = zero();
+  }
+  const vu8(*codes)[kVectors] = &w.codes[kSteps * half];
+  dot_rows<typename F::Codes, kSteps, kRows>(codes, x.high + first_col, dot);
+  if constexpr (kHasLow) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) dot[r][v] <<= 7;
+    }
+    // Codes are loaded anew: keeping them would take the sums' registers.
+    asm volatile("" : "+r"(codes));
+    dot_rows<typename F::Codes, kSteps, kRows>(codes, x.low + first_col, dot);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    const float x_scale = kHasLow ? x.scale[r] * kLowStep : x.scale[r];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (F::kOffset != 0) {
+        dot[r][v] += kHasLow ? centre_of_both<F>(x, half, r) : centre_of_high<F>(x, half, r);
+      }
+      vf total = add_scaled(dot[r][v], w.scale[half][v], x_scale, sum[r * kVectors + v]);
+      if constexpr (F::kHasMin) total = add_min<F>(w.min[v], x, r, total);
+      sum[r * kVectors + v] = total;
+    }
+  }
+}
+
+/// Weights to ask for while others are multiplied: `bytes` for each block, of kPanelsTogether
+/// panels.
+struct Prefetch {
+  const uint8_t* data = nullptr;
+  int64_t bytes = 0;
+  int64_t panel_bytes = 0;
+
+  __attribute__((always_inline)) void next_block() {
+    for (int64_t p = 0; p < kPanelsTogether; ++p) {
+      const uint8_t* at = data + p * panel_bytes;
+      for (int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(at + byte, 0, 2);
+    }
+    data += bytes;
+  }
+};
+
+/// Adds the products of `num_blocks` blocks to sum: [kRows][kVectors].
+template <class F, int kRows>
+__attribute__((noinline)) void multiply_rows(const Block<F>* blocks, int64_t num_blocks,
+                                             RowsOfTile x, vf* sums, Prefetch* prefetch) {
+  vf sum[kRows * kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i) sum[i] = sums[i];
+  for (int64_t block = 0; block < num_blocks; ++block) {
+    const Block<F>& w = blocks[block];
+    if (prefetch != nullptr) prefetch->next_block();
+    const bool has_low = any_has_low<kRows>(x);
+#pragma GCC unroll 2
+    for (int half = 0; half < F::kHalves; ++half) {
+      if (has_low) {
+        add_half<F, kRows, true>(w, x, half, sum);
+      } else {
+        add_half<F, kRows, false>(w, x, half, sum);
+      }
+    }
+    next_block(x);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i) sums[i] = sum[i];
+}
+
+/// One chunk of columns of a group of panels.
+template <class F>
+struct Chunk {
+  const PanelRun& run;
+  const Block<F>* blocks;
+  int64_t first_block;
+  int64_t num_blocks;
+  int64_t first_output;
+  bool is_first;
+  bool is_last;
+  Prefetch* prefetch;  ///< null: none
+};
+
+template <class F, int kRows>
+HEADRACE_INLINE void chunk_rows(const Chunk<F>& chunk, int64_t row) {
+  const PanelRun& a = chunk.run;
+  const int64_t num_lanes = a.num_outputs - chunk.first_output;
+  float* out = a.out + row * a.out_stride + chunk.first_output;
+  vf sum[kRows * kVectors];
+  // The lines that are written at the end: other rows' lines are far apart, so the processor does
+  // not foresee them.
+  for (int r = 0; r < kRows; ++r) {
+    for (int64_t lane = 0; lane < kPanelsTogether * kPanelRows; lane += 16) {
+      __builtin_prefetch(out + r * a.out_stride + lane, 1);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    vf* row_sum = sum + r * kVectors;
+    if (chunk.is_first) {
+      for (int v = 0; v < kVectors; ++v) row_sum[v] = vf{};
+    } else {
+      load_lanes(out + r * a.out_stride, num_lanes, kVectors, row_sum);
+    }
+  }
+  multiply_rows<F, kRows>(chunk.blocks, chunk.num_blocks, rows_of_tile(a.x, row, chunk.first_block),
+                          sum, row == a.first_row ? chunk.prefetch : nullptr);
+  vf bias[kVectors];
+  const bool with_bias = chunk.is_last && a.bias != nullptr;
+  if (with_bias) load_lanes(a.bias + chunk.first_output, num_lanes, kVectors, bias);
+  for (int r = 0; r < kRows; ++r) {
+    vf* row_sum = sum + r * kVectors;
+    if (with_bias) {
+      for (int v = 0; v < kVectors; ++v) row_sum[v] += bias[v];
+    }
+    store_lanes(row_sum, num_lanes, kVectors, out + r * a.out_stride);
+  }
+}
+
+template <class F>
+HEADRACE_INLINE void chunk_all_rows(const Chunk<F>& chunk) {
+  const int64_t end = chunk.run.first_row + chunk.run.num_rows;
+  for (int64_t row = chunk.run.first_row; row < end;) {
+    // Rows that run together are of one tile.
+    const int64_t left = smaller(end, (row / kTileRows + 1) * kTileRows) - row;
+    if (kMostRows == 8 && left >= 8) {
+      chunk_rows<F, kMostRows>(chunk, row);
+      row += kMostRows;
+    } else if (left >= 4) {
+      chunk_rows<F, 4>(chunk, row);
+      row += 4;
+    } else if (left >= 2) {
+      chunk_rows<F, 2>(chunk, row);
+      row += 2;
+    } else {
+      chunk_rows<F, 1>(chunk, row);
+      row += 1;
+    }
+  }
+}
+
+template <class F>
+__attribute__((noinline)) void many_rows(const PanelRun& a) {
+  const int64_t num_blocks = a.x.cols / kBlockCols;
+  const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
+  const int64_t bytes_a_block = a.panel_bytes / num_blocks;
+  // Chunks of about the same size.
+  const int64_t num_chunks = (num_blocks + kMostChunkBlocks - 1) / kMostChunkBlocks;
+  const int64_t chunk_blocks = (num_blocks + num_chunks - 1) / num_chunks;
+  Block<F> blocks[kMostChunkBlocks];
+  for (int64_t panel = 0; panel < num_panels; panel += kPanelsTogether) {
+    const uint8_t* data = a.panels + panel * a.panel_bytes;
+    // Where there is no second panel, the first one's products are made twice and dropped once.
+    const bool has_second = kPanelsTogether == 2 && panel + 1 < num_panels;
+    const uint8_t* const panels[] = {data, data + (has_second ? a.panel_bytes : 0)};
+    const bool has_next = panel + 2 * kPanelsTogether <= num_panels;
+    const uint8_t* next = data + kPanelsTogether * a.panel_bytes;
+    for (int64_t first = 0; first < num_blocks; first += chunk_blocks) {
+      const int64_t count = smaller(chunk_blocks, num_blocks - first);
+      for (int64_t i = 0; i < count; ++i) {
+        for (const uint8_t* one : panels) {
+          const uint8_t* ahead = one + (first + i) * bytes_a_block + kUnpackAheadBytes;
+          for (int64_t byte = 0; byte < bytes_a_block; byte += 64) __builtin_prefetch(ahead + byte);
+        }
+        unpack_block(panels, first + i, blocks[i]);
+      }
+      // Panels are taken as evenly spread over their blocks.
+      Prefetch prefetch = {next + first * bytes_a_block, bytes_a_block, a.panel_bytes};
+      chunk_all_rows<F>({a, blocks, first, count, panel * kPanelRows, first == 0,
+                         first + count == num_blocks, has_next ? &prefetch : nullptr});
+    }
+  }
+}
+
+template <class F>
+void multiply_panels(const PanelRun& a) {
+  if (a.num_rows == 1) return few_rows<F, 2, 1>(a);
+  if (a.num_rows <= kTileRows) return few_rows<F, 1, 0>(a);
+  many_rows<F>(a);
+}
+
+using Q4_0 = Layout<CodesU4, PanelScales::one, 8>;
+using Q4_1 = Layout<CodesU4, PanelScales::with_min, 0>;
+using Q5_0 = Layout<CodesU5, PanelScales::one, 16>;
+using Q5_1 = Layout<CodesU5, PanelScales::with_min, 0>;
+using Q8_0 = Layout<CodesS8, PanelScales::one, kFlipSigned ? 128 : 0>;
+using Q4_K = Layout<CodesU4, PanelScales::k_min, 0>;
+using Q5_K = Layout<CodesU5, PanelScales::k_min, 0>;
+using Q6_K = Layout<CodesU6, PanelScales::k_signed, 32>;
+
+}  // namespace
+
+namespace HEADRACE_ISA_NAMESPACE {
+
+const PanelFunction int_panels[kNumIntPanelFormats] = {
+    multiply_panels<Q4_0>, multiply_panels<Q4_1>, multiply_panels<Q5_0>, multiply_panels<Q5_1>,
+    multiply_panels<Q8_0>, multiply_panels<Q4_K>, multiply_panels<Q5_K>, multiply_panels<Q6_K>,
+};
+
+}  // namespace HEADRACE_ISA_NAMESPACE
+}  // namespace headrace
