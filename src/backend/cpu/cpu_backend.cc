@@ -20,7 +20,7 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuBackendOptions& options)
-      : context_(kernel_table(options.isa), options.num_threads) {}
+      : context_(kernel_table(options.isa), options.num_threads, options.pin) {}
 
   std::string description() const override { return "cpu " + std::string(context_.kernels.name); }
   int num_threads() const override { return context_.pool.num_threads(); }
