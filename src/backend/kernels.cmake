@@ -39,7 +39,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
                    SOURCES ${avx512_sources})
 endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  set(neon_sources float_kernels.cc int_panels.cc limits.cc table.cc)
+  set(neon_sources float_kernels.cc int_panels.cc limits.cc sampling.cc table.cc)
   list(TRANSFORM neon_sources PREPEND cpu/kernels/neon/)
   headrace_kernels(neon LANES 4 FMA 1 SOURCES ${neon_sources})
   headrace_kernels(neon_dot LANES 4 FMA 1 OPTIONS -march=armv8.2-a+dotprod

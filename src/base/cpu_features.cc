@@ -69,14 +69,14 @@ const CpuFeatures& cpu_features() {
   return features;
 }
 
-std::vector<std::string_view> isa_names() {
+std::vector<std::string> isa_names() {
 #if defined(__aarch64__)
   const std::vector<Isa> isas = {Isa::reference, Isa::neon};
 #else
   const std::vector<Isa> isas = {Isa::reference, Isa::avx2, Isa::avx512};
 #endif
-  std::vector<std::string_view> names;
-  for (const Isa isa : isas) names.push_back(isa_name(isa));
+  std::vector<std::string> names;
+  for (const Isa isa : isas) names.emplace_back(isa_name(isa));
   return names;
 }
 

@@ -31,7 +31,7 @@ struct CpuFeatures {
 const CpuFeatures& cpu_features();
 
 /// The names of every Isa that machines of this architecture may have, in the order of preference.
-std::vector<std::string_view> isa_names();
+std::vector<std::string> isa_names();
 
 /// Every Isa this machine can run, best last.
 std::vector<Isa> available_isas();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace headrace {
 namespace {
 
@@ -19,6 +21,20 @@ TEST(CpuFeatures, AnUnknownNameIsAnErrorThatListsTheKnown) {
   EXPECT_EQ(choice.error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(choice.error().where, "");
   EXPECT_NE(choice.error().hint.find("reference"), std::string::npos);
+}
+
+TEST(CpuFeatures, KnownNamesAreThoseOfTheArchitecture) {
+  const auto names = isa_names();
+  for (const Isa isa : available_isas()) {
+    EXPECT_NE(std::find(names.begin(), names.end(), isa_name(isa)), names.end()) << isa_name(isa);
+  }
+#if defined(__aarch64__)
+  EXPECT_EQ(names, (std::vector<std::string>{"reference", "neon"}));
+  EXPECT_EQ(available_isas().back(), Isa::neon);
+#else
+  EXPECT_EQ(std::find(names.begin(), names.end(), "neon"), names.end());
+  EXPECT_EQ(choose_isa("neon").error().code, ErrorCode::invalid_argument);
+#endif
 }
 
 }  // namespace

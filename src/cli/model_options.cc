@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/cpu_features.h"
 #include "cli/fetch_model.h"
 #include "cli/input.h"
 #include "cli/make_option.h"
@@ -86,7 +87,7 @@ Option isa_option(std::string* target, bool is_list) {
   Option option =
       make_option("--isa", is_list ? "NAME[,NAME...]" : "NAME", "Instruction set of the kernels",
                   target, "$HEADRACE_ISA, else the best of the machine");
-  option.choices = {"reference", "avx2", "avx512"};
+  option.choices = isa_names();
   option.is_list = is_list;
   return in_group(option);
 }

@@ -40,6 +40,7 @@ constexpr KernelTable table(const char* name, const PanelFunction* panels, Peak 
       .peak_instruction = most.instruction,
       .peak = most.run,
       .read_memory = read_memory,
+      .sampling = &sampling_kernels,
   };
 }
 
