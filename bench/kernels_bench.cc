@@ -56,6 +56,7 @@ struct Bounds {
   /// Of the instruction that a table's products with packed weights consist of.
   double peak_of(const KernelTable& table) const {
     const std::string name = table.name;
+    if (name.find("amx") == 0) return peak("tdpbf16ps");
     if (name.find("avx512") == 0) return peak("dpbusd zmm");
     if (name.find("avx2 (VNNI)") == 0) return peak("dpbusd ymm");
     return peak(name.find("avx2") == 0 ? "maddubs ymm" : "fma ymm");

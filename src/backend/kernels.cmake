@@ -36,4 +36,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
                    SOURCES cpu/kernels/avx2/int_panels_vnni.cc)
   headrace_kernels(avx512 LANES 16 FMA 1 OPTIONS ${avx512_flags} -mavx512vnni
                    SOURCES ${avx512_sources})
+  set(amx_sources table.cc tile_panels.cc tile_rows.cc)
+  list(TRANSFORM amx_sources PREPEND cpu/kernels/amx/)
+  headrace_kernels(amx LANES 16 FMA 1
+                   OPTIONS ${avx512_flags} -mavx512vbmi -mavx512bf16 -mamx-tile -mamx-bf16
+                   SOURCES cpu/kernels/avx512/float_kernels.cc ${amx_sources})
 endif()

@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "base/os/amx_permission.h"
+
 namespace headrace {
 namespace {
 
@@ -27,6 +29,12 @@ CpuFeatures detect() {
   unsigned d = 0;
   if (__get_cpuid(1, &a, &b, &c, &d)) f.avx2 = f.avx2 && (c & bit_F16C) != 0;
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) f.avx_vnni = f.avx2 && (a & (1U << 4)) != 0;
+  f.avx512_vbmi = f.avx512 && __builtin_cpu_supports("avx512vbmi");
+  if (f.avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+    constexpr unsigned kAmxBf16 = 1U << 22;
+    constexpr unsigned kAmxTile = 1U << 24;
+    f.amx_bf16 = (d & kAmxBf16) != 0 && (d & kAmxTile) != 0 && request_amx_permission();
+  }
   char brand[49] = {};
   for (unsigned i = 0; i < 3; ++i) {
     if (!__get_cpuid(0x80000002U + i, &a, &b, &c, &d)) break;
@@ -49,6 +57,8 @@ std::string_view isa_name(Isa isa) {
       return "avx2";
     case Isa::avx512:
       return "avx512";
+    case Isa::amx:
+      return "amx";
   }
   return "unknown";
 }
@@ -62,6 +72,10 @@ std::vector<Isa> available_isas() {
   std::vector<Isa> isas = {Isa::reference};
   if (cpu_features().avx2) isas.push_back(Isa::avx2);
   if (cpu_features().avx2 && cpu_features().avx512_vnni) isas.push_back(Isa::avx512);
+  const CpuFeatures& cpu = cpu_features();
+  if (isas.back() == Isa::avx512 && cpu.avx512_bf16 && cpu.avx512_vbmi && cpu.amx_bf16) {
+    isas.push_back(Isa::amx);
+  }
   return isas;
 }
 
@@ -73,7 +87,7 @@ Result<Isa> choose_isa(std::string_view choice) {
     if (isa_name(isa) == choice) return isa;
     names += (names.empty() ? "" : ", ") + std::string(isa_name(isa));
   }
-  const bool known = choice == "avx2" || choice == "avx512";
+  const bool known = choice == "avx2" || choice == "avx512" || choice == "amx";
   return Error{known ? ErrorCode::unsupported : ErrorCode::invalid_argument,
                known ? "this machine has no " + std::string(choice)
                      : "unknown instruction set '" + std::string(choice) + "'",

@@ -10,9 +10,9 @@
 namespace headrace {
 
 /// Kernel families, from the plain judge to the widest. The order is the order of preference.
-enum class Isa { reference, avx2, avx512 };
+enum class Isa { reference, avx2, avx512, amx };
 
-/// "reference", "avx2", "avx512".
+/// "reference", "avx2", "avx512", "amx".
 std::string_view isa_name(Isa isa);
 
 /// What the processor and the operating system both support.
@@ -22,6 +22,10 @@ struct CpuFeatures {
   bool avx512 = false;    ///< F, BW, DQ, VL and CD
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
+  bool avx512_vbmi = false;  ///< VBMI: byte permutations
+  /// AMX tiles and their products of bf16. The system grants them on request: looking up the
+  /// features asks for them.
+  bool amx_bf16 = false;
   std::string model_name;  ///< as the processor calls itself
 };
 

@@ -86,7 +86,7 @@ Command selftest_command() {
   options.push_back(model_option(args->model));
   options.push_back(make_option("--isa", "NAME", "Check only this instruction set", &args->isa,
                                 "all of this machine"));
-  options.back().choices = {"reference", "avx2", "avx512"};
+  options.back().choices = {"reference", "avx2", "avx512", "amx"};
   options.push_back(json_option(&args->json));
   command.examples = {
       {"headrace selftest", "everything"},

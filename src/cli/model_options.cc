@@ -81,7 +81,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(in_group(kv_type));
   Option isa = make_option("--isa", "NAME", "Instruction set of the kernels", &args.isa,
                            "$HEADRACE_ISA, else the best of the machine");
-  isa.choices = {"reference", "avx2", "avx512"};
+  isa.choices = {"reference", "avx2", "avx512", "amx"};
   options.push_back(in_group(isa));
   Option chunk = make_option("-ub,--ubatch-size", "N", "Prompt tokens computed in one step",
                              &args.chunk_tokens, "256");

@@ -14,6 +14,13 @@
 
 namespace headrace {
 
+/// The first aligned address at or after `data`.
+template <class T>
+T* align_up(T* data, size_t alignment) {
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  return reinterpret_cast<T*>((address + alignment - 1) / alignment * alignment);
+}
+
 struct CpuContext {
   CpuContext(const KernelTable& table, int num_threads) : kernels(table), pool(num_threads) {}
 
@@ -35,6 +42,18 @@ struct CpuContext {
   /// Memory for num_rows quantised rows of a form, kept from one operation to the next.
   QuantizedRows quantized_rows(ActivationForm form, int64_t num_rows, int64_t cols) {
     RowsMemory& memory = rows_memory_[static_cast<size_t>(form)];
+    if (form == ActivationForm::bf16) {
+      // One row has no group; see QuantizedRows::tiles.
+      const int64_t rows = num_rows == 1 ? 1 : ceil_div(num_rows, kTileGroupRows) * kTileGroupRows;
+      const auto elements = static_cast<size_t>(rows * cols);
+      constexpr size_t kAlignment = 64;
+      if (memory.tiles.size() < elements + kAlignment) memory.tiles.resize(elements + kAlignment);
+      QuantizedRows tiles;
+      tiles.tiles = align_up(memory.tiles.data(), kAlignment);
+      tiles.cols = cols;
+      tiles.num_rows = num_rows;
+      return tiles;
+    }
     const auto elements = static_cast<size_t>(num_rows * cols);
     const size_t blocks = elements / static_cast<size_t>(kBlockCols);
     const size_t planes = form == ActivationForm::int15 ? 2 : 1;
@@ -71,6 +90,7 @@ struct CpuContext {
     std::vector<int8_t> planes;
     std::vector<float> block_floats;
     std::vector<int32_t> block_sums;
+    std::vector<uint16_t> tiles;
   };
 
   std::vector<float> scratch_;

@@ -24,10 +24,11 @@ class CpuBackend final : public Backend {
   int num_threads() const override { return context_.pool.num_threads(); }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
-    const bool integers = context_.form_of(weight.precision) != ActivationForm::f32;
-    HEADRACE_ASSIGN(auto matrix,
-                    CpuMatrix::pack(weight, context_.pool,
-                                    integers ? MatrixStorage::packed : MatrixStorage::decoded));
+    const ActivationForm form = context_.form_of(weight.precision);
+    const auto storage =
+        form == ActivationForm::f32 ? MatrixStorage::decoded : MatrixStorage::packed;
+    const auto order = form == ActivationForm::bf16 ? PanelOrder::tiles : PanelOrder::columns;
+    HEADRACE_ASSIGN(auto matrix, CpuMatrix::pack(weight, context_.pool, storage, order));
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
 

@@ -12,9 +12,11 @@ namespace {
 
 using namespace backend_test;
 
-/// The error a product may have: float rounding as a share of sum |x w|, and where activations are
-/// quantised half a step (of 127 or 16 256 steps to the largest of 32 columns) of each.
+/// The error a product may have: float rounding as a share of sum |x w|; where activations are
+/// integers half a step (of 127 or 16 256 steps to the largest of 32 columns) of each; where both
+/// are bf16 the rounding of both.
 double tolerance(ActivationForm form, const float* x, const float* w, int64_t cols, double size) {
+  if (form == ActivationForm::bf16) return (0x1p-8 + 0x1p-15) * size + 1e-12;
   double steps = 0;
   if (form != ActivationForm::f32) {
     const double num_steps = form == ActivationForm::int8 ? 127 : 16256;

@@ -44,7 +44,7 @@ constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
 }  // namespace
 
 Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, ThreadPool& pool,
-                                                   MatrixStorage storage) {
+                                                   MatrixStorage storage, PanelOrder order) {
   HEADRACE_ASSIGN(const size_t row_bytes, check_view(weight));
   std::unique_ptr<CpuMatrix> matrix(new CpuMatrix);
   matrix->rows_ = weight.rows;
@@ -58,7 +58,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   if (storage == MatrixStorage::decoded) {
     panel_size = static_cast<uint64_t>(weight.cols) * kPanelRows * sizeof(float);
   } else if (storage == MatrixStorage::packed) {
-    if (const auto layout = panel_layout(weight.format)) {
+    if (const auto layout = panel_layout(weight.format, order, weight.cols)) {
       matrix->layout_ = *layout;
       matrix->scales_bytes_ = panel_scales_bytes(*layout, weight.cols);
       panel_size = panel_bytes(*layout, weight.cols);
@@ -180,6 +180,26 @@ const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
   };
   decode_panel(panel, source, scratch + kPanelRows * cols_, scratch);
   return scratch;
+}
+
+void CpuMatrix::decode_tiles(int64_t panel, float* row_scratch, uint16_t* out) const {
+  HEADRACE_CHECK(storage_ == MatrixStorage::source);
+  HEADRACE_CHECK_EQ(cols_ % kTileCols, 0);
+  for (int64_t lane = 0; lane < kPanelRows; ++lane) {
+    const int64_t row = panel * kPanelRows + lane;
+    if (row < rows_) {
+      decode_row(row, row_scratch);
+    } else {
+      std::fill_n(row_scratch, cols_, 0.0F);
+    }
+    for (int64_t k = 0; k < cols_; ++k) {
+      uint32_t bits;
+      std::memcpy(&bits, row_scratch + k, sizeof(bits));
+      // To nearest, ties away from zero: see kernels/amx/decode.inl.
+      out[k / kTileCols * kTileElements + lane * kTileCols + k % kTileCols] =
+          static_cast<uint16_t>((bits + 0x8000U) >> 16);
+    }
+  }
 }
 
 CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {

@@ -21,11 +21,11 @@ enum class MatrixStorage : uint8_t {
 
 class CpuMatrix final : public Matrix {
  public:
-  /// Checks sizes and packs. Formats that have no integer panels become `source` where `packed` is
-  /// asked for. Errors: corrupt_data (sizes that do not fit each other).
-  /// Throws std::bad_alloc.
+  /// Checks sizes and packs. Formats that have no panels in `order` become `source` where `packed`
+  /// is asked for. Errors: corrupt_data (sizes that do not fit each other). Throws std::bad_alloc.
   static Result<std::unique_ptr<CpuMatrix>> pack(const WeightView& weight, ThreadPool& pool,
-                                                 MatrixStorage storage);
+                                                 MatrixStorage storage,
+                                                 PanelOrder order = PanelOrder::columns);
 
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
@@ -44,9 +44,14 @@ class CpuMatrix final : public Matrix {
   /// `scratch` ([cols * 17]).
   const float* float_panel(int64_t panel, float* scratch) const;
 
+  /// A panel as a tile of bf16 for each 32 columns (tile_layout.h), rounded as kernels do; rows
+  /// past the last as zeros. Of `source` storage and columns in a multiple of 32. out: [cols * 16];
+  /// row_scratch: [cols].
+  void decode_tiles(int64_t panel, float* row_scratch, uint16_t* out) const;
+
   /// Of packed storage: a panel and what lies after it.
   struct PackedView {
-    PanelFormat format;
+    PanelFormat format = PanelFormat::bf16;
     const uint8_t* panels = nullptr;
     int64_t panel_bytes = 0;   ///< from one panel to the next
     int64_t scales_bytes = 0;  ///< from a panel's start to its codes

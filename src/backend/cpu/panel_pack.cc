@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/cpu/kernels/kernel_table.h"
+#include "backend/cpu/tile_codes.h"
 #include "quant/q4_0.h"
 #include "quant/q4_1.h"
 #include "quant/q4_k.h"
@@ -127,6 +128,9 @@ size_t code_record_bytes(PanelCodes codes) {
       return 384;
     case PanelCodes::s8:
       return 512;
+    case PanelCodes::f16:
+    case PanelCodes::bf16:
+      return 1024;
   }
   return 0;
 }
@@ -141,8 +145,11 @@ void store_four(uint8_t* out, uint32_t v) {
   std::memcpy(out, &v, 4);
 }
 
-/// Four columns of one row at once, as the four bytes of a word.
-void write_codes(PanelCodes kind, const uint8_t* codes, uint8_t* record) {
+/// In the order of columns: four columns of one row at once, as the four bytes of a word.
+void write_codes(const PanelLayout& layout, const uint8_t* codes, int64_t lane, uint8_t* record) {
+  const PanelCodes kind = layout.codes;
+  if (layout.order == PanelOrder::tiles) return write_tile_codes(kind, codes, lane, record);
+  record += 4 * lane;
   if (kind == PanelCodes::s8) {
     for (int s = 0; s < 8; ++s) store_four(record + 64 * s, load_four(codes + 4 * s));
     return;
@@ -167,7 +174,10 @@ void write_codes(PanelCodes kind, const uint8_t* codes, uint8_t* record) {
   }
 }
 
-void read_codes(PanelCodes kind, const uint8_t* record, uint8_t* codes) {
+void read_codes(const PanelLayout& layout, const uint8_t* record, int64_t lane, uint8_t* codes) {
+  const PanelCodes kind = layout.codes;
+  if (layout.order == PanelOrder::tiles) return read_tile_codes(kind, record, lane, codes);
+  record += 4 * lane;
   if (kind == PanelCodes::s8) {
     for (int s = 0; s < 8; ++s) store_four(codes + 4 * s, load_four(record + 64 * s));
     return;
@@ -211,6 +221,8 @@ ScalePlaces scale_places(PanelScales kind, int64_t block, int64_t lane) {
       const size_t small = record + 32 + 32 * within + r;
       return {record + 2 * r, 0, {small, small + 16}};
     }
+    case PanelScales::none:
+      break;
   }
   return {};
 }
@@ -225,11 +237,11 @@ bool has_small(PanelScales kind) {
 template <PanelFormat kFormat>
 void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
               uint8_t* panel) {
-  uint8_t* codes = panel + panel_scales_bytes(layout, cols) + 4 * static_cast<size_t>(lane);
+  uint8_t* codes = panel + panel_scales_bytes(layout, cols);
   const size_t record_bytes = code_record_bytes(layout.codes);
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     const Block32 block = read_block32<kFormat>(row, i);
-    write_codes(layout.codes, block.codes, codes + static_cast<size_t>(i) * record_bytes);
+    write_codes(layout, block.codes, lane, codes + static_cast<size_t>(i) * record_bytes);
     const ScalePlaces places = scale_places(layout.scales, i, lane);
     std::memcpy(panel + places.d, &block.d, 2);
     if (has_min(layout.scales)) std::memcpy(panel + places.m, &block.m, 2);
@@ -240,9 +252,30 @@ void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int
   }
 }
 
-}  // namespace
+/// 16-bit numbers, for which there is only the order of tiles.
+void pack_halves(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
+                 uint8_t* panel) {
+  for (int64_t i = 0; i < cols / kBlockCols; ++i) {
+    uint16_t values[kBlockCols];
+    std::memcpy(values, row + static_cast<size_t>(i) * sizeof(values), sizeof(values));
+    write_tile_halves(layout.codes, values, lane,
+                      panel + static_cast<size_t>(i) * code_record_bytes(layout.codes));
+  }
+}
 
-std::optional<PanelLayout> panel_layout(Format format) {
+void unpack_halves(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
+                   float* out) {
+  for (int64_t i = 0; i < cols / kBlockCols; ++i) {
+    uint16_t values[kBlockCols];
+    read_tile_halves(layout.codes, panel + static_cast<size_t>(i) * code_record_bytes(layout.codes),
+                     lane, values);
+    for (const uint16_t value : values) {
+      *out++ = layout.codes == PanelCodes::f16 ? f16_to_f32(value) : bf16_to_f32(value);
+    }
+  }
+}
+
+std::optional<PanelLayout> layout_in_columns(Format format) {
   switch (format) {
     case Format::q4_0:
       return PanelLayout{PanelFormat::q4_0, PanelCodes::u4, PanelScales::one, 8};
@@ -265,6 +298,21 @@ std::optional<PanelLayout> panel_layout(Format format) {
   }
 }
 
+}  // namespace
+
+std::optional<PanelLayout> panel_layout(Format format, PanelOrder order, int64_t cols) {
+  auto layout = layout_in_columns(format);
+  if (order == PanelOrder::tiles && cols % kBlockCols == 0) {
+    if (format == Format::f16) {
+      layout = {PanelFormat::f16, PanelCodes::f16, PanelScales::none, 0};
+    } else if (format == Format::bf16) {
+      layout = {PanelFormat::bf16, PanelCodes::bf16, PanelScales::none, 0};
+    }
+  }
+  if (layout) layout->order = order;
+  return layout;
+}
+
 size_t panel_scales_bytes(const PanelLayout& layout, int64_t cols) {
   const auto blocks = static_cast<size_t>(cols / kBlockCols);
   const auto supers = static_cast<size_t>(cols / kSuperBlockCols);
@@ -282,6 +330,8 @@ size_t panel_scales_bytes(const PanelLayout& layout, int64_t cols) {
       break;
     case PanelScales::k_signed:
       bytes = supers * (32 + kSmallBytes);
+      break;
+    case PanelScales::none:
       break;
   }
   return (bytes + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
@@ -311,12 +361,16 @@ void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t col
       return pack_row<PanelFormat::q5_k>(layout, row, cols, lane, panel);
     case PanelFormat::q6_k:
       return pack_row<PanelFormat::q6_k>(layout, row, cols, lane, panel);
+    case PanelFormat::f16:
+    case PanelFormat::bf16:
+      return pack_halves(layout, row, cols, lane, panel);
   }
 }
 
 void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
                       float* out) {
-  const uint8_t* codes = panel + panel_scales_bytes(layout, cols) + 4 * static_cast<size_t>(lane);
+  if (layout.scales == PanelScales::none) return unpack_halves(layout, panel, cols, lane, out);
+  const uint8_t* codes = panel + panel_scales_bytes(layout, cols);
   const size_t record_bytes = code_record_bytes(layout.codes);
   const auto half_at = [&](size_t place) {
     uint16_t half;
@@ -325,7 +379,7 @@ void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t c
   };
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     uint8_t q[32];
-    read_codes(layout.codes, codes + static_cast<size_t>(i) * record_bytes, q);
+    read_codes(layout, codes + static_cast<size_t>(i) * record_bytes, lane, q);
     const ScalePlaces places = scale_places(layout.scales, i, lane);
     const float d = half_at(places.d);
     float scale[2] = {d, d};

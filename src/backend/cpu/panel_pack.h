@@ -17,10 +17,11 @@ struct PanelLayout {
   PanelCodes codes;
   PanelScales scales;
   int code_offset;  ///< weight 0 has this code (with_min, k_min: 0)
+  PanelOrder order = PanelOrder::columns;
 };
 
-/// Nothing for formats that are kept as in the file.
-std::optional<PanelLayout> panel_layout(Format format);
+/// Nothing for formats that are kept as in the file. `cols`: of the matrix.
+std::optional<PanelLayout> panel_layout(Format format, PanelOrder order, int64_t cols);
 
 /// Bytes of the region of scales and of the whole panel; both multiples of 64.
 size_t panel_scales_bytes(const PanelLayout& layout, int64_t cols);

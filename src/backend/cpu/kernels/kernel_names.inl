@@ -10,6 +10,8 @@ void quantize_row_int8(const float* values, int64_t row, const QuantizedRows& x)
 void quantize_row_int15(const float* values, int64_t row, const QuantizedRows& x);
 extern const PanelFunction int8_panels[kNumPanelFormats];
 extern const PanelFunction int15_panels[kNumPanelFormats];
+extern const PanelFunction tile_panels[kNumPanelFormats];
+void tile_rows(const float* values, int64_t stride, int64_t group, const QuantizedRows& x);
 void attend(const AttentionTile& args);
 void attend_merge(float* total_max, float* total_sum, float* total_out, float part_max,
                   float part_sum, const float* part_out, int64_t head_dim);

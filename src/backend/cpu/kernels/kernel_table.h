@@ -12,6 +12,7 @@
 
 #include "backend/activation_precision.h"
 #include "backend/cpu/kernels/panel_layout.h"
+#include "backend/cpu/kernels/tile_layout.h"
 
 namespace headrace {
 
@@ -46,8 +47,9 @@ enum class ActivationForm : uint8_t {
   f32,    ///< stays as it is
   int8,   ///< QuantizedRows with one plane
   int15,  ///< QuantizedRows with two planes
+  bf16,   ///< QuantizedRows as tiles of bf16; matrices are packed in the order of tiles
 };
-inline constexpr int kNumActivationForms = 3;
+inline constexpr int kNumActivationForms = 4;
 
 /// Rows of activations as integers, with a scale for each row and block of 32 columns.
 ///   int8:   x[r][k] is about scale[r][k / 32] * high[r][k]
@@ -64,6 +66,9 @@ struct QuantizedRows {
   float* scale = nullptr;
   float* scaled_sum = nullptr;      ///< scale * the block's sum of integers
   int32_t* negated_sums = nullptr;  ///< -1 * sums of a block's integers: all, first 16, last 16
+  /// bf16 only, in place of all the others: groups of 16 rows, the last one filled with zeros, each
+  /// [cols / 32][16 pairs of columns][16 rows][2]. One row alone: its columns in their order.
+  uint16_t* tiles = nullptr;
   int64_t cols = 0;
   int64_t num_rows = 0;
 };
@@ -74,12 +79,13 @@ struct PanelRun {
   int64_t panel_bytes = 0;          ///< from one panel to the next
   int64_t scales_bytes = 0;         ///< from a panel's start to its codes
   QuantizedRows x;
-  int64_t first_row = 0;  ///< of x and out; a multiple of kTileRows
+  int64_t first_row = 0;  ///< of x and out; a multiple of kTileRows, bf16: of kTileGroupRows
   int64_t num_rows = 0;
   int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
   const float* bias = nullptr;  ///< [num_outputs] or null
   float* out = nullptr;         ///< [x.num_rows, num_outputs], out_stride apart
   int64_t out_stride = 0;
+  void* scratch = nullptr;  ///< bf16: tile_scratch_bytes(x.cols), aligned to 64 bytes
 };
 
 /// Online softmax of some query rows over one range of keys of one KV head.
@@ -118,9 +124,13 @@ using PanelFunction = void (*)(const PanelRun& args);
 struct FormKernels {
   /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
   /// their block's scale NaN.
-  void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
+  void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x) = nullptr;
   /// [kNumPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]).
-  const PanelFunction* panels;
+  const PanelFunction* panels = nullptr;
+  /// bf16, in place of quantize_row: rounds a group of kTileGroupRows rows, of which the first in
+  /// all is values; rows are stride apart.
+  void (*tile_rows)(const float* values, int64_t stride, int64_t group,
+                    const QuantizedRows& x) = nullptr;
 };
 
 struct KernelTable {

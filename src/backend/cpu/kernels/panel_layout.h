@@ -18,6 +18,7 @@
 //   with_min  for 32 columns:  16 x f16 d, 16 x f16 m              weight = d * code + m
 //   k_min     for 256 columns: 16 x f16 d, 16 x f16 dmin, then for each 32 columns
 //                              16 x u8 scale, 16 x u8 min          weight = d*scale*code - dmin*min
+//   none      nothing                                          weight = code
 //   k_signed  for 256 columns: 16 x f16 d, then for each 32 columns, for each half of them,
 //                              16 x s8 scale                       weight = d*scale*(code - offset)
 #pragma once
@@ -31,11 +32,14 @@ inline constexpr int64_t kBlockCols = 32;
 /// Columns of a record of k_min and k_signed scales.
 inline constexpr int64_t kSuperBlockCols = 256;
 
-enum class PanelCodes : uint8_t { u4, u5, u6, s8 };
-enum class PanelScales : uint8_t { one, with_min, k_min, k_signed };
+enum class PanelCodes : uint8_t { u4, u5, u6, s8, f16, bf16 };
+enum class PanelScales : uint8_t { one, with_min, k_min, k_signed, none };
+
+/// How the codes of a record are ordered: as above, or as in tile_layout.h.
+enum class PanelOrder : uint8_t { columns, tiles };
 
 /// What is packed, in the order of FormKernels::panels.
-enum class PanelFormat : uint8_t { q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k };
-inline constexpr int kNumPanelFormats = 8;
+enum class PanelFormat : uint8_t { q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16, bf16 };
+inline constexpr int kNumPanelFormats = 10;
 
 }  // namespace headrace
