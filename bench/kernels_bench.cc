@@ -81,9 +81,9 @@ void set_rates(benchmark::State& state, double macs, double bytes) {
 void linear(benchmark::State& state, const KernelTable& table, Format format, int64_t rows) {
   constexpr size_t kLargeCache = size_t{600} << 20;
   const int64_t cols = 1536;
-  const int64_t out_rows = rows >= 128 ? 256 : 1536;  // short calls are disturbed less
+  const int64_t out_rows = rows >= 128 ? 768 : 1536;  // short calls are disturbed less
   CpuContext context(table, num_threads());
-  const bool decoded = table.form[0] == ActivationForm::f32;
+  const bool decoded = table.int_panels == nullptr;
   const auto data = made_up_blocks(format, out_rows, cols, 1);
   std::vector<std::unique_ptr<CpuMatrix>> matrices;
   const size_t num_matrices = rows >= 32 ? 1 : 1 + kLargeCache / data.size();
@@ -92,7 +92,7 @@ void linear(benchmark::State& state, const KernelTable& table, Format format, in
                                   decoded ? MatrixStorage::decoded : MatrixStorage::packed);
     matrices.push_back(std::move(*matrix));
   }
-  const Buffer x = random_rows(rows, cols, 2);
+  const Buffer x = uneven_rows(rows, cols, 2);
   const Buffer out(DType::f32, rows, out_rows);
   double best = 1e9;
   size_t next = 0;

@@ -2,6 +2,7 @@
 // Nothing else of the engine is used by server, command line or Python.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@ class Stream {
 
   /// Waits for the next event; nothing once the last one was read.
   std::optional<Event> next();
+  /// Waits until `next` has something to tell at once, at most `time`; whether it has.
+  bool wait_for(std::chrono::milliseconds time);
   /// Asks the engine to stop at the end of its current step. A FinishEvent (cancelled) follows.
   void cancel();
 

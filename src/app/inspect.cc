@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/memory_plan.h"
-#include "app/model_needs.h"
 #include "base/os/system_limits.h"
+#include "model/registry.h"
 #include "text/tokenizer.h"
 
 namespace headrace {
@@ -45,9 +45,7 @@ std::string string_or_empty(const Metadata& metadata, std::string_view key) {
 
 InspectedMemory plan(const Inspection& seen, const ModelConfig& config,
                      const InspectOptions& options) {
-  MemoryNeeds needs = needs_of_config(config, seen.vocab_size);
-  const std::vector<CacheSpec> caches = cache_specs_of(config);
-  needs.caches = caches;
+  MemoryNeeds needs = memory_needs(config, seen.vocab_size);
   needs.kv_type = options.kv_type;
   for (const FormatShare& share : seen.formats) needs.weight_bytes += share.bytes;
   InspectedMemory memory;
@@ -91,18 +89,18 @@ Result<Inspection> inspect_model(const std::string& path, const InspectOptions& 
       seen.warnings.push_back("the tokenizer cannot be used: " + tokenizer.error().to_string());
     }
   }
-  const auto config = read_model_config(*seen.checkpoint);
-  if (!config.ok()) {
-    seen.warnings.push_back("the model cannot be run: " + config.error().to_string());
+  const auto recognized = recognize(*seen.checkpoint);
+  if (!recognized.ok()) {
+    seen.warnings.push_back("the model cannot be run: " + recognized.error().to_string());
     return seen;
   }
-  seen.context_length = config->context_length;
+  seen.context_length = recognized->config.context_length;
   if (seen.checkpoint->tensors().empty()) {
     seen.warnings.push_back("the model cannot be run: the file holds a vocabulary and no weights");
     return seen;
   }
   seen.is_supported = true;
-  seen.memory = plan(seen, *config, options);
+  seen.memory = plan(seen, recognized->config, options);
   if (seen.memory->largest_context == 0) {
     seen.warnings.push_back("the model does not fit the memory that this process may use");
   }

@@ -39,13 +39,47 @@ std::optional<uint64_t> row_bytes_of(uint64_t vocab_size) {
   return sum ? checked_align_up(*sum, 4) : std::nullopt;
 }
 
-std::string partial_path(const std::string& path) {
-  return path + ".partial";
+/// The error names the file that the user named, and a way out.
+Error about(Error error, const std::string& path) {
+  error.where = path;
+  error.hint = "check the folder, its permissions and the free space";
+  return error;
 }
 
-Error cannot_write(const std::string& path) {
-  return {ErrorCode::io_error, "cannot write the file", path,
-          "check the folder, its permissions and the free space"};
+bool has_magic(std::span<const std::byte> bytes) {
+  return bytes.size() >= kMagic.size() &&
+         std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+/// The file behind symbolic links, so that a link stays one; Errors: those of check_target.
+Result<std::string> target_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  const auto refuse = [&](ErrorCode code, std::string message, std::string hint) {
+    return Error{code, std::move(message), path, std::move(hint)};
+  };
+  std::error_code error;
+  std::string target = path;
+  const fs::file_status there = fs::symlink_status(path, error);
+  if (there.type() == fs::file_type::not_found) {
+    const fs::path folder = fs::path(path).parent_path();
+    if (folder.empty() || fs::is_directory(folder, error)) return target;
+    return refuse(ErrorCode::io_error, "there is no such folder", "make the folder first");
+  }
+  if (there.type() == fs::file_type::symlink) {
+    target = fs::canonical(path, error).string();
+    if (error) {
+      return refuse(ErrorCode::invalid_argument, "a symbolic link that leads to no file",
+                    "give another name");
+    }
+  }
+  const auto file = MappedFile::open(target);
+  if (file.ok() && has_magic(file->bytes())) return target;
+  if (!file.ok() && file.error().code == ErrorCode::not_found) return target;
+  const bool is_file = file.ok() || file.error().code == ErrorCode::corrupt_data;
+  return refuse(ErrorCode::invalid_argument,
+                is_file ? "is there already, and is no file of saved log-probabilities"
+                        : file.error().message,
+                "give another name");
 }
 
 Error corrupt(const std::string& path, std::string message) {
@@ -55,14 +89,20 @@ Error corrupt(const std::string& path, std::string message) {
 
 }  // namespace
 
+Result<void> KlBaseWriter::check_target(const std::string& path) {
+  const auto target = target_of(path);
+  if (!target.ok()) return target.error();
+  return {};
+}
+
 Result<KlBaseWriter> KlBaseWriter::create(const std::string& path, const KlBaseHeader& header,
                                           std::span<const TokenId> ids) {
   HEADRACE_CHECK_EQ(static_cast<int64_t>(ids.size()), header.num_chunks * header.chunk_tokens);
   HEADRACE_CHECK_LE(header.tokenizer_digest.size(), kDigestBytes);
-  KlBaseWriter writer;
-  writer.out_.open(partial_path(path), std::ios::binary | std::ios::trunc);
-  if (!writer.out_) return cannot_write(path);
-  writer.path_ = path;
+  HEADRACE_ASSIGN(std::string target, target_of(path));
+  auto file = AtomicFile::create_beside(target);
+  if (!file.ok()) return about(std::move(file).error(), path);
+  KlBaseWriter writer(std::move(file).value(), std::move(target));
   writer.vocab_size_ = header.vocab_size;
   writer.rows_left_ = header.num_chunks * header.rows_per_chunk;
   writer.row_.resize(row_bytes_of(static_cast<uint64_t>(header.vocab_size)).value());
@@ -74,19 +114,10 @@ Result<KlBaseWriter> KlBaseWriter::create(const std::string& path, const KlBaseH
   put(head.data() + 24, static_cast<uint64_t>(header.chunk_tokens));
   put(head.data() + 32, static_cast<uint64_t>(header.rows_per_chunk));
   std::memcpy(head.data() + 40, header.tokenizer_digest.data(), header.tokenizer_digest.size());
-  writer.out_.write(reinterpret_cast<const char*>(head.data()),
-                    static_cast<std::streamsize>(head.size()));
-  writer.out_.write(reinterpret_cast<const char*>(ids.data()),
-                    static_cast<std::streamsize>(ids.size_bytes()));
-  if (!writer.out_) return cannot_write(path);
+  for (const auto part : {std::span<const std::byte>(head), std::as_bytes(ids)}) {
+    if (auto put = writer.out_.write(part); !put.ok()) return about(std::move(put).error(), path);
+  }
   return writer;
-}
-
-KlBaseWriter::~KlBaseWriter() {
-  if (!out_.is_open()) return;
-  out_.close();
-  std::error_code ignored;
-  std::filesystem::remove(partial_path(path_), ignored);
 }
 
 Result<void> KlBaseWriter::add_row(std::span<const float> logits, double normalizer) {
@@ -104,32 +135,21 @@ Result<void> KlBaseWriter::add_row(std::span<const float> logits, double normali
     const float share = std::min((highest - logits[i]) * inverse, 1.0F);
     put(at + 2 * i, static_cast<uint16_t>(std::sqrt(share) * kMaxCode + 0.5F));
   }
-  out_.write(reinterpret_cast<const char*>(row_.data()), static_cast<std::streamsize>(row_.size()));
-  if (!out_) return cannot_write(path_);
+  if (auto put = out_.write(row_); !put.ok()) return about(std::move(put).error(), path_);
   --rows_left_;
   return {};
 }
 
 Result<void> KlBaseWriter::finish() {
   if (rows_left_ != 0) return Error{ErrorCode::internal, "rows are missing", path_, ""};
-  out_.flush();
-  const bool written = out_.good();
-  if (!written) return cannot_write(path_);
-  out_.close();
-  std::error_code error;
-  std::filesystem::rename(partial_path(path_), path_, error);
-  if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(partial_path(path_), ignored);
-    return cannot_write(path_);
-  }
+  if (auto put = out_.commit(path_); !put.ok()) return about(std::move(put).error(), path_);
   return {};
 }
 
 Result<KlBaseReader> KlBaseReader::open(const std::string& path) {
   HEADRACE_ASSIGN(MappedFile file, MappedFile::open(path));
   const auto bytes = file.bytes();
-  if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) {
+  if (bytes.size() < kHeaderBytes || !has_magic(bytes)) {
     return corrupt(path, "not a file of saved log-probabilities");
   }
   uint64_t numbers[4];

@@ -11,11 +11,12 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/os/atomic_file.h"
 #include "base/os/mapped_file.h"
 #include "headrace/params.h"
 #include "headrace/result.h"
@@ -32,26 +33,31 @@ struct KlBaseHeader {
   bool operator==(const KlBaseHeader&) const = default;
 };
 
-/// Writes to `path`.partial; the file takes its name in finish(). Destroyed before that, nothing is
-/// left behind.
+/// Writes under a new name beside `path`; the file takes its name in finish(). Destroyed before
+/// that, nothing is left behind.
 class KlBaseWriter {
  public:
+  /// Whether `path` may be written: nothing has that name, or a file of this format. Errors:
+  /// invalid_argument (anything else is there), io_error (no folder, unreadable).
+  static Result<void> check_target(const std::string& path);
+
+  /// Errors: those of check_target; io_error, resource_exhausted (a full disk).
   static Result<KlBaseWriter> create(const std::string& path, const KlBaseHeader& header,
                                      std::span<const TokenId> ids);
   KlBaseWriter(KlBaseWriter&&) = default;
   KlBaseWriter& operator=(KlBaseWriter&&) = delete;
-  ~KlBaseWriter();
 
-  /// The next row: logits [vocab_size] and their log_sum_exp. Errors: io_error (a full disk).
+  /// The next row: logits [vocab_size] and their log_sum_exp. Errors: io_error, resource_exhausted
+  /// (a full disk).
   Result<void> add_row(std::span<const float> logits, double normalizer);
-  /// Errors: io_error; internal if rows are missing.
+  /// Errors: those of add_row; internal if rows are missing.
   Result<void> finish();
 
  private:
-  KlBaseWriter() = default;
+  KlBaseWriter(AtomicFile out, std::string path) : out_(std::move(out)), path_(std::move(path)) {}
 
+  AtomicFile out_;
   std::string path_;
-  std::ofstream out_;
   int64_t vocab_size_ = 0;
   int64_t rows_left_ = 0;
   std::vector<std::byte> row_;

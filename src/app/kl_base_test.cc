@@ -98,9 +98,53 @@ TEST_F(KlBase, AnUnfinishedFileIsTakenAway) {
 
 TEST_F(KlBase, NoFolderIsAnError) {
   path_ = (folder_ / "nowhere" / "base").string();
+  EXPECT_FALSE(KlBaseWriter::check_target(path_).ok());
   const auto written = write_all();
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().code, ErrorCode::io_error);
+  EXPECT_EQ(written.error().where, path_);
+}
+
+TEST_F(KlBase, WhatIsNotABaseIsNotReplaced) {
+  const auto text_at = [](const fs::path& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  std::ofstream(folder_ / "notes") << "mine";
+  std::ofstream(folder_ / "empty");
+  fs::create_directory(folder_ / "folder");
+  fs::create_symlink("notes", folder_ / "link");
+  fs::create_symlink("nowhere", folder_ / "dangling");
+  for (const char* name : {"notes", "empty", "folder", "link", "dangling"}) {
+    path_ = (folder_ / name).string();
+    for (const auto& refused : {KlBaseWriter::check_target(path_), write_all()}) {
+      ASSERT_FALSE(refused.ok()) << name;
+      EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument) << name;
+      EXPECT_EQ(refused.error().where, path_);
+      EXPECT_FALSE(refused.error().hint.empty());
+    }
+  }
+  const auto device = KlBaseWriter::check_target("/dev/null");
+  ASSERT_FALSE(device.ok());
+  EXPECT_NE(device.error().message.find("device"), std::string::npos);
+  EXPECT_EQ(text_at(folder_ / "notes"), "mine");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(left_behind().size(), 5U);
+}
+
+TEST_F(KlBase, ABaseIsReplacedAndNoOtherFileTouched) {
+  std::ofstream(path_ + ".partial") << "mine";
+  ASSERT_TRUE(write_all().ok());
+  ASSERT_TRUE(KlBaseWriter::check_target(path_).ok());
+  ASSERT_TRUE(write_all().ok());
+  const std::string link = (folder_ / "link").string();
+  fs::create_symlink("base", link);
+  path_ = link;
+  ASSERT_TRUE(write_all().ok());
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_TRUE(KlBaseReader::open(link).ok());
+  EXPECT_EQ(fs::file_size(folder_ / "base.partial"), 4U);
+  EXPECT_EQ(left_behind().size(), 3U);
 }
 
 TEST_F(KlBase, EveryTruncationIsRefused) {

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/saturating.h"
 #include "kv/cache_group.h"
+#include "model/decoder.h"
 
 namespace headrace {
 namespace {
@@ -30,6 +31,13 @@ uint64_t token_bytes(const CacheSpec& spec, KvType type) {
 
 }  // namespace
 
+MemoryNeeds memory_needs(const ModelConfig& config, int64_t vocab_size) {
+  MemoryNeeds needs;
+  needs.caches = cache_specs_of(config);
+  needs.activations = activation_sizes_of(config, vocab_size);
+  return needs;
+}
+
 uint64_t kv_bytes(const MemoryNeeds& needs, int64_t tokens) {
   uint64_t sum = 0;
   for (const CacheSpec& spec : needs.caches) {
@@ -48,17 +56,12 @@ uint64_t kv_bytes_per_token(const MemoryNeeds& needs) {
 }
 
 uint64_t activation_bytes(const MemoryNeeds& needs) {
-  // Residual, normed input and sublayer output; queries and attention output; gate, up and their
-  // product. Keys and values are small beside them.
-  uint64_t row = 0;
-  for (const int64_t length :
-       {needs.embedding_length, needs.attention_length, needs.feed_forward_length}) {
-    row = saturating_add(row, product(3, length));
-  }
-  const uint64_t floats =
-      saturating_add(saturating_mul(static_cast<uint64_t>(needs.chunk_tokens), row),
-                     product(needs.logit_rows, needs.vocab_size));
-  return saturating_mul<uint64_t>(floats, sizeof(float));
+  const ActivationSizes& sizes = needs.activations;
+  // Quantised rows take less than floats.
+  const int64_t widest = std::max({sizes.embedding, sizes.queries, sizes.feed_forward});
+  const uint64_t copy =
+      saturating_mul<uint64_t>(product(needs.chunk_tokens, widest), sizeof(float));
+  return saturating_add(buffer_bytes(sizes, needs.chunk_tokens, needs.logit_rows), copy);
 }
 
 uint64_t total_bytes(const MemoryNeeds& needs, int64_t tokens) {

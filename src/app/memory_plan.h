@@ -1,29 +1,32 @@
 // What a model needs of memory: weights, KV cache, activations, and the largest context that fits.
-// Pure arithmetic; sums that do not fit 64 bits are the largest number. Must not know files or how
-// a backend allocates.
+// Pure arithmetic over what model/ says of a config; sums that do not fit 64 bits are the largest
+// number. Must not know files or how a backend allocates.
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "backend/kv_view.h"
+#include "model/blocks/activations.h"
+#include "model/config.h"
 #include "model/model.h"
 
 namespace headrace {
 
-/// What the plan is made from. Lengths are elements, counts are tokens.
+/// What the plan is made from.
 struct MemoryNeeds {
   uint64_t weight_bytes = 0;
-  std::span<const CacheSpec> caches;  ///< one a layer
+  std::vector<CacheSpec> caches;  ///< one a layer
+  ActivationSizes activations;
   KvType kv_type = KvType::f16;
   int64_t block_tokens = 16;
   int64_t chunk_tokens = 256;  ///< rows of one step
   int64_t logit_rows = 1;      ///< rows of one step that get logits
-  int64_t embedding_length = 0;
-  int64_t feed_forward_length = 0;
-  int64_t attention_length = 0;  ///< heads * head size, of queries
-  int64_t vocab_size = 0;
 };
+
+/// Caches and activations of a model of this config; weights, KV type and steps are the caller's to
+/// fill in.
+MemoryNeeds memory_needs(const ModelConfig& config, int64_t vocab_size);
 
 /// Bytes of KV that one sequence of `tokens` tokens needs: whole blocks; a window layer keeps its
 /// window, one step's tokens and a block that is partly behind the window.
@@ -32,8 +35,8 @@ uint64_t kv_bytes(const MemoryNeeds& needs, int64_t tokens);
 /// Bytes of KV that one more token costs before any window is full, f.e. 23040 for SmolLM2-135M.
 uint64_t kv_bytes_per_token(const MemoryNeeds& needs);
 
-/// An estimate of the activations of a step: the rows that live at the same time in a layer, their
-/// quantised copies, and the logits.
+/// An estimate of the activations of a step: the model's buffers, and one copy of the widest rows
+/// for what a backend makes of its input.
 uint64_t activation_bytes(const MemoryNeeds& needs);
 
 /// Weights, activations and the KV of `tokens` tokens.

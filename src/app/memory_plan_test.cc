@@ -23,10 +23,8 @@ MemoryNeeds needs_of(const std::vector<CacheSpec>& caches) {
   MemoryNeeds needs;
   needs.weight_bytes = 100 * kMiB;
   needs.caches = caches;
-  needs.embedding_length = 576;
-  needs.feed_forward_length = 1536;
-  needs.attention_length = 576;
-  needs.vocab_size = 49152;
+  needs.activations = {
+      .embedding = 576, .queries = 576, .keys = 192, .feed_forward = 1536, .vocab = 49152};
   return needs;
 }
 
@@ -78,9 +76,29 @@ TEST(MemoryPlan, HostileSizesSaturate) {
   EXPECT_EQ(kv_bytes_per_token(needs), uint64_t{1} << 58);
   EXPECT_EQ(kv_bytes(needs, kContext), std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(largest_context(needs, 8192 * kMiB, kContext), 0);
-  needs.attention_length = int64_t{1} << 62;
+  needs.activations.queries = int64_t{1} << 62;
   EXPECT_EQ(activation_bytes(needs), std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(total_bytes(needs, 1), std::numeric_limits<uint64_t>::max());
+}
+
+TEST(MemoryPlan, NeedsOfAConfig) {
+  ModelConfig config;
+  config.num_layers = 3;
+  config.embedding_length = 100;
+  config.feed_forward_length = 300;
+  config.num_heads = 6;
+  config.num_kv_heads = 2;
+  config.head_dim = 20;
+  config.window = 64;
+  config.is_window_layer = {true, false, true};
+  const MemoryNeeds needs = memory_needs(config, 1000);
+  const CacheSpec local{CacheSpec::Kind::window, 2, 20, 64};
+  const CacheSpec full{CacheSpec::Kind::paged, 2, 20, 0};
+  EXPECT_EQ(needs.caches, (std::vector<CacheSpec>{local, full, local}));
+  EXPECT_EQ(kv_bytes_per_token(needs), 3 * 2 * 20 * 2 * 2U);
+  // Three rows of the embedding, two of queries, keys, and gate and up, one for the backend.
+  EXPECT_EQ(activation_bytes(needs),
+            4U * (256 * (3 * 100 + 2 * 120 + 2 * 40 + 2 * 300 + 300) + 100 + 1000));
 }
 
 TEST(MemoryPlan, NothingFits) {

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "app/memory_plan.h"
-#include "app/model_needs.h"
 #include "backend/cpu/cpu_backend.h"
 #include "base/cpu_features.h"
 #include "base/os/system_limits.h"
 #include "base/saturating.h"
 #include "engine/engine_impl.h"
+#include "model/registry.h"
 
 namespace headrace {
 namespace {
@@ -22,10 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<Isa> isa_of(const OpenOptions& options) {
-  if (!options.isa.empty()) return choose_isa(options.isa);
   const char* set = std::getenv("HEADRACE_ISA");
-  auto isa = choose_isa(set != nullptr ? set : "");
-  if (!isa.ok() && set != nullptr) return std::move(isa).error().at("HEADRACE_ISA");
+  const bool by_option = !options.isa.empty();
+  auto isa = choose_isa(by_option ? options.isa : set != nullptr ? set : "");
+  if (!isa.ok()) return std::move(isa).error().at(by_option ? "--isa" : "HEADRACE_ISA");
   return isa;
 }
 
@@ -36,28 +36,6 @@ Result<KvType> kv_type_of(const OpenOptions& options, Isa isa) {
   }
   return Error{ErrorCode::invalid_argument,
                "unknown KV type '" + options.kv_type + "'; known are f16, f32", "", ""};
-}
-
-Result<void> check_options(const OpenOptions& options) {
-  const auto wrong = [](std::string message) {
-    return Error{ErrorCode::invalid_argument, std::move(message), "", ""};
-  };
-  if (options.num_threads < 0 || options.num_threads > 1024) {
-    return wrong("the number of threads must be in 1..1024, got " +
-                 std::to_string(options.num_threads));
-  }
-  if (options.context < 0) {
-    return wrong("the context must be positive, got " + std::to_string(options.context));
-  }
-  if (options.block_tokens < 16 || options.block_tokens > 256 || options.block_tokens % 16 != 0) {
-    return wrong("a KV block must be 16 to 256 tokens and a multiple of 16, got " +
-                 std::to_string(options.block_tokens));
-  }
-  if (options.chunk_tokens < 1 || options.chunk_tokens > 8192) {
-    return wrong("a prompt chunk must be 1 to 8192 tokens, got " +
-                 std::to_string(options.chunk_tokens));
-  }
-  return {};
 }
 
 Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads) {
@@ -140,11 +118,10 @@ uint64_t estimated_weight_bytes(const Checkpoint& checkpoint, Isa isa) {
   return sum;
 }
 
-MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config,
-                     std::span<const CacheSpec> caches, uint64_t weight_bytes) {
-  MemoryNeeds needs = needs_of_config(config, opened.tokenizer->vocab_size());
-  needs.weight_bytes = weight_bytes;
-  needs.caches = caches;
+/// What running the model takes, its weights still in the file.
+MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, Isa isa) {
+  MemoryNeeds needs = memory_needs(config, opened.tokenizer->vocab_size());
+  needs.weight_bytes = estimated_weight_bytes(*opened.checkpoint, isa);
   needs.kv_type = opened.kv_type;
   needs.block_tokens = opened.options.block_tokens;
   needs.chunk_tokens = opened.options.chunk_tokens;
@@ -160,24 +137,18 @@ Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t av
 }
 
 /// Before anything large is read: whether the weights and the smallest cache fit.
-Result<void> check_memory(const OpenedModel& opened, Isa isa, uint64_t available) {
-  const auto config = read_model_config(*opened.checkpoint);
-  if (!config.ok()) return {};  // load_model says it better
-  const std::vector<CacheSpec> caches = cache_specs_of(*config);
-  const MemoryNeeds needs =
-      needs_of(opened, *config, caches, estimated_weight_bytes(*opened.checkpoint, isa));
+Result<void> check_memory(const OpenedModel& opened, const ModelConfig& config,
+                          const MemoryNeeds& needs, uint64_t available) {
   if (total_bytes(needs, 1) > budget_bytes(available)) return too_large(opened, needs, available);
+  if (opened.options.check_needs) return opened.options.check_needs(config, needs, available);
   return {};
 }
 
 /// Sets `context`: what was asked, clamped to what the model was made for and to what fits
 /// `available` bytes.
-Result<void> set_context(OpenedModel& opened, uint64_t available) {
+Result<void> set_context(OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {
   const int64_t trained = opened.model->info().context_length;
   const int64_t asked = opened.options.context;
-  HEADRACE_ASSIGN(const ModelConfig config, read_model_config(*opened.checkpoint));
-  const auto caches = opened.model->cache_specs();
-  const MemoryNeeds needs = needs_of(opened, config, caches, opened.model->info().weight_bytes);
   const int64_t wanted = asked > 0 ? std::min(asked, trained) : trained;
   const int64_t fitting = largest_context(needs, available, wanted);
   if (fitting == 0) return too_large(opened, needs, available);
@@ -192,6 +163,9 @@ Result<void> set_context(OpenedModel& opened, uint64_t available) {
                               std::to_string(budget_bytes(available) >> 20) + " MiB");
   }
   opened.context = fitting;
+  opened.context_limit = fitting < wanted    ? ContextLimit::memory
+                         : wanted == trained ? ContextLimit::model
+                                             : ContextLimit::asked;
   return {};
 }
 
@@ -204,16 +178,25 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
   opened->path = path;
   opened->options = options;
   if (opened->options.name.empty()) opened->options.name = fs::path(path).stem().string();
+  opened->isa = isa;
   HEADRACE_ASSIGN(opened->kv_type, kv_type_of(options, isa));
   HEADRACE_ASSIGN(opened->checkpoint, open_checkpoint(path));
   HEADRACE_TRY(check_weights(*opened->checkpoint));
 
   HEADRACE_ASSIGN(opened->tokenizer, make_tokenizer(opened->checkpoint->metadata(),
                                                     TokenizerOptions{options.pre_tokenizer}));
+  HEADRACE_ASSIGN(const RecognizedModel recognized, recognize(*opened->checkpoint));
+  MemoryNeeds needs = needs_of(*opened, recognized.config, isa);
   // Of before loading: the weights count once.
   const uint64_t available = memory_available_bytes();
-  HEADRACE_TRY(check_memory(*opened, isa, available));
-  const int threads = options.num_threads > 0 ? options.num_threads : usable_processors();
+  HEADRACE_TRY(check_memory(*opened, recognized.config, needs, available));
+  const int processors = usable_processors();
+  const int threads = options.num_threads > 0 ? options.num_threads : processors;
+  if (threads > processors) {
+    opened->warnings.push_back(std::to_string(threads) + " threads take turns on " +
+                               std::to_string(processors) + " processors: -t " +
+                               std::to_string(processors) + " is faster");
+  }
   HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads));
   LoadModelOptions load_options;
   load_options.name = opened->options.name;
@@ -222,7 +205,8 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
 
   HEADRACE_TRY(check_vocabulary(*opened->tokenizer, *opened->model));
   HEADRACE_TRY(set_chat_template(*opened));
-  HEADRACE_TRY(set_context(*opened, available));
+  needs.weight_bytes = opened->model->info().weight_bytes;
+  HEADRACE_TRY(set_context(*opened, needs, available));
   return opened;
 }
 
@@ -232,6 +216,30 @@ Error in_file(Error error, const std::string& path) {
 }
 
 }  // namespace
+
+Result<void> check_options(const OpenOptions& options) {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::invalid_argument, std::move(message), "", ""};
+  };
+  if (options.num_threads < 0 || options.num_threads > 1024) {
+    return wrong("the number of threads must be in 1..1024, got " +
+                 std::to_string(options.num_threads));
+  }
+  if (options.context < 0) {
+    return wrong("the context must be positive, got " + std::to_string(options.context));
+  }
+  if (options.block_tokens < 16 || options.block_tokens > 256 || options.block_tokens % 16 != 0) {
+    return wrong("a KV block must be 16 to 256 tokens and a multiple of 16, got " +
+                 std::to_string(options.block_tokens));
+  }
+  if (options.chunk_tokens < 1 || options.chunk_tokens > 8192) {
+    return wrong("a prompt chunk must be 1 to 8192 tokens, got " +
+                 std::to_string(options.chunk_tokens));
+  }
+  HEADRACE_ASSIGN(const Isa isa, isa_of(options));
+  HEADRACE_TRY(kv_type_of(options, isa));
+  return {};
+}
 
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
                                                         const std::string& pre_tokenizer) {

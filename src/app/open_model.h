@@ -9,16 +9,24 @@
 #include <string>
 #include <vector>
 
+#include "app/memory_plan.h"
 #include "backend/backend.h"
+#include "base/cpu_features.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/session.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
+#include "model/config.h"
 #include "model/model.h"
 #include "text/chat_template/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace headrace {
+
+/// What a caller has to say of a model's needs before its weights are read: an error ends the
+/// opening.
+using CheckNeeds = std::function<Result<void>(const ModelConfig& config, const MemoryNeeds& needs,
+                                              uint64_t available_bytes)>;
 
 struct OpenOptions {
   std::string isa;      ///< empty: HEADRACE_ISA, else the best of the machine
@@ -30,6 +38,14 @@ struct OpenOptions {
   std::string pre_tokenizer;  ///< overrides the file's
   std::string chat_template;  ///< source text; overrides the file's
   std::string name;           ///< what the model is called; empty: the file's name
+  CheckNeeds check_needs;     ///< may be empty
+};
+
+/// What keeps a context from being larger.
+enum class ContextLimit {
+  asked,   ///< the user wanted no more
+  model,   ///< it was made for no more
+  memory,  ///< no more fits
 };
 
 /// A model ready to run. Members are in order of construction; each may use those before it.
@@ -40,8 +56,10 @@ struct OpenedModel {
   std::optional<ChatTemplate> chat_template;  ///< none: a base model
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
+  Isa isa = Isa::reference;
   KvType kv_type = KvType::f16;
   int64_t context = 0;  ///< tokens a sequence may hold
+  ContextLimit context_limit = ContextLimit::model;
   std::vector<std::string> warnings;
   OpenOptions options;
 
@@ -54,6 +72,10 @@ struct OpenedModel {
 /// Resolves `reference` to a file: an existing path, a name in the store or the catalogue; empty is
 /// the default model. Does not fetch. Errors: not_found with the way out (`headrace pull NAME`).
 Result<std::string> resolve_model(const std::string& reference);
+
+/// What of the options needs no model: numbers, and names of the KV type and instruction set (also
+/// the one in HEADRACE_ISA). Errors: invalid_argument; unsupported (this machine lacks it).
+Result<void> check_options(const OpenOptions& options);
 
 /// Opens a file for its tokenizer only (vocabulary-only files too, and Hugging Face directories).
 /// An empty `pre_tokenizer` is the file's own.

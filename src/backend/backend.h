@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 
-#include "backend/activation_precision.h"
 #include "backend/kv_view.h"
 #include "headrace/result.h"
 #include "headrace/token.h"
@@ -29,8 +28,7 @@ struct WeightView {
   int64_t cols = 0;  ///< input features
   std::span<const std::byte> data;
   std::span<const int32_t> row_order;
-  std::string name;                                               ///< for errors
-  ActivationPrecision precision = ActivationPrecision::standard;  ///< of its input
+  std::string name;  ///< for errors
   /// May be empty. Told which parts of `data` will not be read again, while packing goes on, so
   /// that file and packed weights need not be in memory both. Called on the packing thread.
   std::function<void(std::span<const std::byte> part)> release = {};
@@ -91,6 +89,15 @@ class Backend {
   /// For people and for the fingerprint: "cpu avx512 (VNNI)".
   virtual std::string description() const = 0;
   virtual int num_threads() const = 0;
+
+  // Limits of the device with this backend's threads, measured when asked for (a fraction of a
+  // second): what operations could reach if nothing held them up.
+  /// Multiply-adds a second of the instruction that does most of them.
+  virtual double measure_peak_macs() = 0;
+  /// The name of that instruction, "vpdpbusd".
+  virtual std::string peak_instruction() const = 0;
+  /// Bytes a second of reading `bytes` of memory over and over. Throws std::bad_alloc.
+  virtual double measure_read_rate(size_t bytes) = 0;
 
   // Memory. These throw std::bad_alloc where the machine has no more.
   virtual Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) = 0;

@@ -20,7 +20,8 @@ macro(headrace_kernels set)
   list(APPEND HEADRACE_KERNEL_OBJECTS $<TARGET_OBJECTS:headrace_kernels_${set}>)
 endmacro()
 
-set(reference_sources cpu/kernels/reference/float_kernels.cc cpu/kernels/reference/table.cc)
+set(reference_sources cpu/kernels/reference/float_kernels.cc cpu/kernels/reference/limits.cc
+    cpu/kernels/reference/table.cc)
 headrace_kernels(reference_baseline LANES 4 FMA 0 SOURCES ${reference_sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(avx2_flags -mavx2 -mfma -mf16c)
@@ -28,7 +29,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   headrace_kernels(reference_avx2 LANES 8 FMA 0 OPTIONS ${avx2_flags} SOURCES ${reference_sources})
   headrace_kernels(reference_avx512 LANES 16 FMA 0 OPTIONS ${avx512_flags}
                    SOURCES ${reference_sources})
-  set(sources float_kernels.cc int_panels.cc table.cc)
+  set(sources float_kernels.cc int_panels.cc limits.cc table.cc)
   list(TRANSFORM sources PREPEND cpu/kernels/avx2/ OUTPUT_VARIABLE avx2_sources)
   list(TRANSFORM sources PREPEND cpu/kernels/avx512/ OUTPUT_VARIABLE avx512_sources)
   headrace_kernels(avx2 LANES 8 FMA 1 OPTIONS ${avx2_flags} SOURCES ${avx2_sources})
@@ -36,7 +37,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
                    SOURCES cpu/kernels/avx2/int_panels_vnni.cc)
   headrace_kernels(avx512 LANES 16 FMA 1 OPTIONS ${avx512_flags} -mavx512vnni
                    SOURCES ${avx512_sources})
-  set(amx_sources table.cc tile_panels.cc tile_rows.cc)
+  set(amx_sources limits.cc table.cc tile_panels.cc tile_rows.cc)
   list(TRANSFORM amx_sources PREPEND cpu/kernels/amx/)
   headrace_kernels(amx LANES 16 FMA 1
                    OPTIONS ${avx512_flags} -mavx512vbmi -mavx512bf16 -mamx-tile -mamx-bf16

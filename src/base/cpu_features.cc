@@ -91,7 +91,7 @@ Result<Isa> choose_isa(std::string_view choice) {
   return Error{known ? ErrorCode::unsupported : ErrorCode::invalid_argument,
                known ? "this machine has no " + std::string(choice)
                      : "unknown instruction set '" + std::string(choice) + "'",
-               "HEADRACE_ISA", "choose one of " + names};
+               "", "choose one of " + names};
 }
 
 }  // namespace headrace

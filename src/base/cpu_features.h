@@ -36,7 +36,8 @@ const CpuFeatures& cpu_features();
 std::vector<Isa> available_isas();
 
 /// The Isa named by `choice`, or the best one where it is empty. Errors: an unknown name, or one
-/// this machine cannot run. The environment variable HEADRACE_ISA is read by the caller.
+/// this machine cannot run; `where` is left empty. The environment variable HEADRACE_ISA is read by
+/// the caller.
 Result<Isa> choose_isa(std::string_view choice);
 
 }  // namespace headrace

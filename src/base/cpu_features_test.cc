@@ -17,6 +17,7 @@ TEST(CpuFeatures, AnUnknownNameIsAnErrorThatListsTheKnown) {
   const auto choice = choose_isa("sse9");
   ASSERT_FALSE(choice.ok());
   EXPECT_EQ(choice.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(choice.error().where, "");
   EXPECT_NE(choice.error().hint.find("reference"), std::string::npos);
 }
 

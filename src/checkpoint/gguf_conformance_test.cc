@@ -44,7 +44,7 @@ std::filesystem::path store_model(const std::string& name) {
   const char* home = std::getenv("HEADRACE_HOME");
   const char* user = std::getenv("HOME");
   const std::filesystem::path root =
-      home != nullptr
+      home != nullptr && *home != '\0'
           ? std::filesystem::path(home)
           : std::filesystem::path(user != nullptr ? user : "") / ".local/share/headrace";
   return root / "models" / name;

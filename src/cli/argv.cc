@@ -125,7 +125,7 @@ class Normalizer {
 
   Result<void> check_agreement(const Option& option, const std::string& spelling,
                                const std::string& value) {
-    if (std::holds_alternative<std::vector<std::string>*>(option.target)) return {};
+    if (keeps_all_values(option)) return {};
     const auto [before, first] = given_.try_emplace(option.names, Given{spelling, value});
     if (first) return {};
     if (before->second.spelling != spelling && before->second.value != value) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/sampling_defaults.h"
+#include "base/os/signals.h"
 #include "base/os/terminal.h"
 #include "cli/commands.h"
 #include "cli/conversation.h"
@@ -55,10 +56,16 @@ class Chat {
 
   /// Reads and answers until the end; returns the exit code.
   int loop() {
+    // Of the whole loop: a Ctrl-C between the message and its answer stops the answer.
+    const InterruptGuard guard;
     greet();
-    while (true) {
+    while (flush_output()) {
       LineEditor::Input input = editor_.read_message("> ", ". ");
       if (input.outcome == LineEditor::Outcome::end) break;
+      if (input.outcome == LineEditor::Outcome::failed) {
+        complain(std::move(input.error));
+        break;
+      }
       if (input.outcome == LineEditor::Outcome::interrupted) {
         notice("Ctrl-D or /quit leaves");
         continue;
@@ -91,10 +98,10 @@ class Chat {
     std::fflush(stdout);
   }
 
-  std::function<void(std::string_view)> on_text() {
+  TextSink on_text() {
     return [this](std::string_view text) {
       print(shown_text(text, to_terminal_));
-      std::fflush(stdout);
+      return flush_output();
     };
   }
 
@@ -204,6 +211,9 @@ class Chat {
 };
 
 Result<int> run_checked(const ChatArgs& args) {
+  if (const auto right = check_sampling(args.sampling); !right.ok()) {
+    return fail_usage("chat", right.error(), false);
+  }
   HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, false));
   if (!model->chat_template) {
     return Error{ErrorCode::unsupported, "the model has no chat template", model->path,

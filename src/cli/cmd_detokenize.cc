@@ -22,9 +22,10 @@ struct DetokenizeArgs {
 };
 
 Result<int> run_checked(const DetokenizeArgs& args) {
-  HEADRACE_ASSIGN(const auto tokenizer, open_tokenizer_of(args.model));
   HEADRACE_ASSIGN(const std::string file, read_text(args.ids_file));
-  HEADRACE_ASSIGN(const auto ids, parse_ids(file, tokenizer->vocab_size(), args.ids_file));
+  HEADRACE_ASSIGN(const auto ids, parse_ids(file, args.ids_file));
+  HEADRACE_ASSIGN(const auto tokenizer, open_tokenizer_of(args.model));
+  HEADRACE_TRY(check_ids(ids, tokenizer->vocab_size(), args.ids_file));
   const std::string text = tokenizer->decode(ids, args.skip_special);
   if (args.json) {
     print_json({{"text", text}});

@@ -68,14 +68,15 @@ Result<int> run_checked(const PerplexityArgs& args) {
     return Error{ErrorCode::invalid_argument, "the text is empty", args.text_file,
                  "give a longer text"};
   }
-  // Before the model is opened, so that a wrong base is known at once.
+  // Before the model is opened, so that a wrong file is known at once.
   if (!args.kl_base.empty()) HEADRACE_TRY(KlBaseReader::check(args.kl_base));
+  if (!args.save_base.empty()) HEADRACE_TRY(KlBaseWriter::check_target(args.save_base));
   HEADRACE_ASSIGN(const auto model, open_model_of(args.model, true, args.json));
   if (args.chunk_tokens > model->context) {
     return Error{
         ErrorCode::context_length_exceeded,
         fmt::format("a chunk has {} tokens, the context {}", args.chunk_tokens, model->context),
-        "--chunk", "give smaller chunks, or a larger context with -c"};
+        "--chunk", context_hint(*model, "give smaller chunks")};
   }
   PerplexityOptions options;
   options.chunk_tokens = args.chunk_tokens;

@@ -24,7 +24,7 @@ struct RenderArgs {
   std::string messages_file;
   std::string tools_file;
   std::string variables_file;
-  std::string now;
+  std::optional<std::string> now;
   std::optional<std::string> bos_token;
   std::optional<std::string> eos_token;
   bool no_generation_prompt = false;
@@ -49,14 +49,39 @@ Result<nlohmann::ordered_json> read_messages(const std::string& path) {
   return json;
 }
 
-Result<std::string> template_source(const RenderArgs& args) {
-  if (!args.template_file.empty()) return read_text(args.template_file);
-  HEADRACE_ASSIGN(const std::string path, find_model(args.model, true));
+/// The template of a model's file.
+Result<std::string> template_of_model(const std::string& path) {
   HEADRACE_ASSIGN(const auto checkpoint, open_checkpoint(path));
   HEADRACE_ASSIGN(const auto source, checkpoint->metadata().get_string("tokenizer.chat_template"));
   if (source) return std::string(*source);
   return Error{ErrorCode::unsupported, "the model has no chat template", path,
                "give one with --template FILE"};
+}
+
+/// What the user names but the model.
+struct Given {
+  std::optional<ChatTemplate> chat_template;
+  nlohmann::ordered_json messages;
+  nlohmann::ordered_json tools;
+  nlohmann::ordered_json variables;
+};
+
+Result<Given> read_given(const RenderArgs& args) {
+  Given given;
+  if (!args.template_file.empty()) {
+    HEADRACE_ASSIGN(const std::string source, read_text(args.template_file));
+    auto parsed = ChatTemplate::parse(source);
+    if (!parsed.ok()) return std::move(parsed).error().at(args.template_file);
+    given.chat_template = std::move(parsed).value();
+  }
+  HEADRACE_ASSIGN(given.messages, read_messages(args.messages_file));
+  if (!args.tools_file.empty()) {
+    HEADRACE_ASSIGN(given.tools, read_json(args.tools_file));
+  }
+  if (!args.variables_file.empty()) {
+    HEADRACE_ASSIGN(given.variables, read_json(args.variables_file));
+  }
+  return given;
 }
 
 nlohmann::json segments_json(const std::vector<TextSegment>& segments) {
@@ -68,39 +93,31 @@ nlohmann::json segments_json(const std::vector<TextSegment>& segments) {
 }
 
 Result<int> run_checked(const RenderArgs& args) {
+  Result<int64_t> now = args.now ? parse_time(*args.now) : SystemClock().unix_seconds();
+  if (!now.ok()) return fail_usage("render", std::move(now).error().at("--now"), args.json);
+  HEADRACE_ASSIGN(Given given, read_given(args));
   TemplateInput input;
   // With --template alone there is no vocabulary: ids are then not given.
   std::shared_ptr<const Tokenizer> tokenizer;
   if (args.template_file.empty() || !args.model.model.empty()) {
-    HEADRACE_ASSIGN(tokenizer, open_tokenizer_of(args.model));
+    HEADRACE_ASSIGN(const std::string path, find_model(args.model, true));
+    HEADRACE_ASSIGN(tokenizer, open_tokenizer(path, ""));
     input = template_input(*tokenizer);
+    if (!given.chat_template) {
+      HEADRACE_ASSIGN(const std::string source, template_of_model(path));
+      HEADRACE_ASSIGN(given.chat_template, ChatTemplate::parse(source));
+    }
   }
+  input.now_unix_seconds = *now;
   if (args.bos_token) input.bos_token = *args.bos_token;
   if (args.eos_token) input.eos_token = *args.eos_token;
   input.add_generation_prompt = !args.no_generation_prompt;
-  input.now_unix_seconds = SystemClock().unix_seconds();
-  if (!args.now.empty()) {
-    auto now = parse_time(args.now);
-    if (!now.ok()) return fail_usage("render", std::move(now).error().at("--now"), args.json);
-    input.now_unix_seconds = *now;
-  }
-  HEADRACE_ASSIGN(const std::string source, template_source(args));
-  const auto of_the_template = [&](Error error) {
+  auto segments =
+      given.chat_template->render(input, given.messages, given.tools, nullptr, given.variables);
+  if (!segments.ok()) {
+    Error error = std::move(segments).error();
     return args.template_file.empty() ? error : std::move(error).at(args.template_file);
-  };
-  auto parsed = ChatTemplate::parse(source);
-  if (!parsed.ok()) return of_the_template(std::move(parsed).error());
-  HEADRACE_ASSIGN(const auto messages, read_messages(args.messages_file));
-  nlohmann::ordered_json tools;
-  if (!args.tools_file.empty()) {
-    HEADRACE_ASSIGN(tools, read_json(args.tools_file));
   }
-  nlohmann::ordered_json variables;
-  if (!args.variables_file.empty()) {
-    HEADRACE_ASSIGN(variables, read_json(args.variables_file));
-  }
-  auto segments = parsed->render(input, messages, tools, nullptr, variables);
-  if (!segments.ok()) return of_the_template(std::move(segments).error());
   std::string prompt;
   for (const TextSegment& segment : *segments) prompt += segment.text;
   if (!args.json) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/sampling_defaults.h"
+#include "base/os/signals.h"
 #include "base/os/terminal.h"
 #include "cli/chat_prompt.h"
 #include "cli/commands.h"
@@ -84,6 +85,9 @@ Result<int> run_checked(const RunArgs& args) {
   if (const auto right = check_prompt_options(args); !right.ok()) {
     return fail_usage("run", right.error(), args.json);
   }
+  if (const auto right = check_sampling(args.sampling); !right.ok()) {
+    return fail_usage("run", right.error(), args.json);
+  }
   HEADRACE_ASSIGN(const std::string prompt, prompt_of(args));
   HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, args.json));
   std::vector<std::string> warnings = model->warnings;
@@ -114,14 +118,14 @@ Result<int> run_checked(const RunArgs& args) {
 
   HEADRACE_ASSIGN(const auto engine, model->start_engine());
   HEADRACE_ASSIGN(const std::string clamped,
-                  fit_to_context(*engine, request.prompt.size(), request.stop));
+                  fit_to_context(*engine, request.prompt.size(), request.stop,
+                                 context_hint(*model, "shorten the prompt")));
   add_warning(clamped);
   const bool to_terminal = is_terminal(StandardStream::output);
   HEADRACE_ASSIGN(const Generation done,
                   generate(*engine, model->tokenizer, std::move(request), [&](auto text) {
-                    if (args.json) return;
-                    print(shown_text(text, to_terminal));
-                    std::fflush(stdout);
+                    if (!args.json) print(shown_text(text, to_terminal));
+                    return flush_output();
                   }));
   if (args.json) {
     print_json(result_json(*model, done, warnings));
@@ -133,6 +137,7 @@ Result<int> run_checked(const RunArgs& args) {
     std::fputs(timings_text(done.stats).c_str(), stderr);
     std::fputs(fmt::format("end         {}\n", finish_reason_name(done.reason)).c_str(), stderr);
   }
+  if (done.reason == FinishReason::cancelled && flush_output()) end_by_interrupt();
   return kDone;
 }
 

@@ -35,12 +35,13 @@ nlohmann::json top_json(const Scores& scores) {
 
 Result<int> run_checked(const ScoreArgs& args) {
   HEADRACE_ASSIGN(const std::string file, read_text(args.ids_file));
+  HEADRACE_ASSIGN(const auto ids, parse_ids(file, args.ids_file));
   HEADRACE_ASSIGN(const auto model, open_model_of(args.model, true, args.json));
-  HEADRACE_ASSIGN(const auto ids, parse_ids(file, model->model->info().vocab_size, args.ids_file));
+  HEADRACE_TRY(check_ids(ids, model->model->info().vocab_size, args.ids_file));
   if (static_cast<int64_t>(ids.size()) > model->context) {
     return Error{ErrorCode::context_length_exceeded,
                  fmt::format("there are {} ids, the context is {}", ids.size(), model->context),
-                 args.ids_file, "score fewer ids, or give a larger context with -c"};
+                 args.ids_file, context_hint(*model, "score fewer ids")};
   }
   const auto session = model->session(static_cast<int64_t>(ids.size()));
   HEADRACE_ASSIGN(const Scores scores, score_tokens(*session, ids, args.top));

@@ -47,8 +47,9 @@ void print_check(const SelftestCheck& check) {
 Result<int> run_checked(const SelftestArgs& args) {
   SelftestOptions options;
   if (!args.isa.empty()) {
-    HEADRACE_ASSIGN(const Isa isa, choose_isa(args.isa));
-    options.isas = {isa};
+    auto isa = choose_isa(args.isa);
+    if (!isa.ok()) return std::move(isa).error().at("--isa");
+    options.isas = {*isa};
   }
   auto path = find_model(args.model, false);
   if (path.ok()) {

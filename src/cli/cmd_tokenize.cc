@@ -25,8 +25,8 @@ struct TokenizeArgs {
 };
 
 Result<int> run_checked(const TokenizeArgs& args) {
-  HEADRACE_ASSIGN(const auto tokenizer, open_tokenizer_of(args.model));
   HEADRACE_ASSIGN(const std::string text, read_text(args.file));
+  HEADRACE_ASSIGN(const auto tokenizer, open_tokenizer_of(args.model));
   EncodeOptions options;
   options.add_special = !args.no_bos;
   options.parse_special = args.parse_special;

@@ -1,17 +1,24 @@
 // See command.h.
 #include "cli/command.h"
 
+#include <algorithm>
+
 namespace headrace::cli {
 
-std::vector<std::string> option_names(const Option& option) {
-  std::vector<std::string> names;
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
   size_t begin = 0;
-  while (begin <= option.names.size()) {
-    size_t end = option.names.find(',', begin);
-    if (end == std::string::npos) end = option.names.size();
-    if (end > begin) names.push_back(option.names.substr(begin, end - begin));
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
+  return parts;
+}
+
+std::vector<std::string> option_names(const Option& option) {
+  std::vector<std::string> names = split_list(option.names);
+  std::erase(names, "");
   return names;
 }
 
@@ -29,6 +36,11 @@ bool is_positional(const Option& option) {
 
 bool is_flag(const Option& option) {
   return std::holds_alternative<bool*>(option.target);
+}
+
+bool keeps_all_values(const Option& option) {
+  return std::holds_alternative<std::vector<std::string>*>(option.target) ||
+         std::holds_alternative<std::vector<int64_t>*>(option.target);
 }
 
 Option json_option(bool* target) {

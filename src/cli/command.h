@@ -20,12 +20,14 @@ inline constexpr int kWrongUsage = 2;
 
 /// Where a parsed value goes. The pointed-to object lives in the command's own state and is left
 /// alone when the option is not given.
-using OptionTarget = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*,
-                                  std::optional<int64_t>*, std::optional<uint64_t>*,
-                                  std::optional<double>*, std::optional<std::string>*>;
+using OptionTarget =
+    std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*,
+                 std::vector<int64_t>*, std::optional<int64_t>*, std::optional<uint64_t>*,
+                 std::optional<double>*, std::optional<std::string>*>;
 
 /// An option, a flag or a positional argument. An option given twice keeps its last value, except
-/// that a vector target keeps all of them. A positional takes one value.
+/// that a vector target keeps all of them. A positional takes one value. Numbers into a vector may
+/// be written with commas and as ranges: "1,8", "128-1024*2", "0-4096+1024".
 struct Option {
   /// "-m,--model": any number of spellings, the first `--` one names it in messages. `-np` (one
   /// dash, several letters) is fine. A bare word is a positional ("prompt").
@@ -35,6 +37,8 @@ struct Option {
   OptionTarget target = {};
   std::string default_text = {};          ///< shown in help; empty: none
   std::vector<std::string> choices = {};  ///< allowed values; empty: any
+  bool shows_choices = true;              ///< help lists them
+  bool is_list = false;                   ///< a string: several of `choices`, with commas
   bool required = false;
   bool is_path = false;                  ///< completion offers file names
   std::string group = {};                ///< heading in help; empty: "Options"
@@ -68,6 +72,12 @@ bool is_positional(const Option& option);
 
 /// A flag takes no value.
 bool is_flag(const Option& option);
+
+/// Whether all values of the option are kept, not the last one alone.
+bool keeps_all_values(const Option& option);
+
+/// The parts of a list with commas: "a,b" gives {"a", "b"}, "" gives {""}.
+std::vector<std::string> split_list(const std::string& text);
 
 /// `--json`, the same in every command that has a result.
 Option json_option(bool* target);

@@ -13,6 +13,7 @@ Command render_command();
 Command score_command();
 Command perplexity_command();
 Command inspect_command();
+Command bench_command();
 Command selftest_command();
 Command pull_command();
 Command list_command();

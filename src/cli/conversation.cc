@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/chat_prompt.h"
+#include "cli/model_options.h"
 
 namespace headrace::cli {
 
@@ -21,15 +22,14 @@ void Conversation::clear() {
   num_tokens_ = 0;
 }
 
-Result<Generation> Conversation::ask(std::string_view text,
-                                     const std::function<void(std::string_view)>& on_text) {
+Result<Generation> Conversation::ask(std::string_view text, const TextSink& on_text) {
   turns_.push_back(chat_message("user", text));
   auto answered = answer(on_text);
   if (!answered.ok()) turns_.erase(turns_.size() - 1);
   return answered;
 }
 
-Result<Generation> Conversation::retry(const std::function<void(std::string_view)>& on_text) {
+Result<Generation> Conversation::retry(const TextSink& on_text) {
   if (turns_.empty()) {
     return Error{ErrorCode::invalid_argument, "nothing was asked yet", "", ""};
   }
@@ -41,19 +41,19 @@ Result<Generation> Conversation::retry(const std::function<void(std::string_view
   return answered;
 }
 
-Result<Generation> Conversation::answer(const std::function<void(std::string_view)>& on_text) {
+Result<Generation> Conversation::answer(const TextSink& on_text) {
   Request request;
   HEADRACE_ASSIGN(request.prompt, chat_prompt_ids(model_, messages(), false));
   request.sampling = sampling_;
   if (request.sampling.seed) *request.sampling.seed += num_retries_;
   request.stop = stop_;
-  auto fits = fit_to_context(engine_, request.prompt.size(), request.stop);
+  auto fits = fit_to_context(engine_, request.prompt.size(), request.stop, "");
   if (!fits.ok()) {
     return Error{ErrorCode::context_length_exceeded,
                  fmt::format("the conversation has {} tokens, the context {}, and an answer needs "
                              "room",
                              request.prompt.size(), engine_.max_context()),
-                 "", "/clear begins a new one; -c N sets a larger context at the start"};
+                 "", context_hint(model_, "/clear begins a new one")};
   }
   HEADRACE_ASSIGN(Generation done,
                   generate(engine_, model_.tokenizer, std::move(request), on_text));

@@ -26,12 +26,11 @@ class Conversation {
   /// Adds the user's message and generates the answer, which is kept, a cancelled one too. On an
   /// error the conversation is as it was before. Errors: the template's, context_length_exceeded,
   /// the engine's.
-  Result<Generation> ask(std::string_view text,
-                         const std::function<void(std::string_view)>& on_text);
+  Result<Generation> ask(std::string_view text, const TextSink& on_text);
 
   /// Generates the last answer anew; with a fixed seed, from the next one. Errors:
   /// invalid_argument if nothing was asked yet; those of ask().
-  Result<Generation> retry(const std::function<void(std::string_view)>& on_text);
+  Result<Generation> retry(const TextSink& on_text);
 
   /// Forgets all messages but the system message.
   void clear();
@@ -44,7 +43,7 @@ class Conversation {
   const std::optional<RequestStats>& last_stats() const { return last_stats_; }
 
  private:
-  Result<Generation> answer(const std::function<void(std::string_view)>& on_text);
+  Result<Generation> answer(const TextSink& on_text);
 
   const OpenedModel& model_;
   Engine& engine_;

@@ -98,7 +98,7 @@ int run_program(const std::vector<std::string>& args, std::vector<Command> comma
     return fail(error, false);
   } catch (const std::bad_alloc&) {
     error = Error{ErrorCode::resource_exhausted, "out of memory", "",
-                  "use a smaller model, context or number of sequences"};
+                  "use a smaller model, or give a smaller context with -c"};
   } catch (const InternalError& fault) {
     error = Error{ErrorCode::internal, std::string("a bug of Headrace: ") + fault.what(), "", ""};
   } catch (const std::exception& fault) {

@@ -5,11 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/os/signals.h"
@@ -19,76 +15,52 @@
 namespace headrace::cli {
 namespace {
 
-/// Cancels a stream soon after Ctrl-C. A thread of its own, since the reader of the stream waits
-/// inside it, through a whole prompt if need be.
-class CancelOnInterrupt {
- public:
-  explicit CancelOnInterrupt(Stream& stream)
-      : thread_([this, &stream] {
-          std::unique_lock lock(mutex_);
-          while (!wake_.wait_for(lock, std::chrono::milliseconds(20), [this] { return done_; })) {
-            if (InterruptGuard::interrupted()) {
-              stream.cancel();
-              return;
-            }
-          }
-        }) {}
-  ~CancelOnInterrupt() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-  }
-  CancelOnInterrupt(const CancelOnInterrupt&) = delete;
-  CancelOnInterrupt& operator=(const CancelOnInterrupt&) = delete;
-
- private:
-  InterruptGuard guard_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool done_ = false;
-  std::thread thread_;  // last: it uses the members above
-};
+/// How soon Ctrl-C is seen while the engine works on a prompt.
+constexpr std::chrono::milliseconds kLookAfter{20};
 
 }  // namespace
 
 Result<Generation> generate(Engine& engine, const std::shared_ptr<const Tokenizer>& tokenizer,
-                            Request request, const std::function<void(std::string_view)>& on_text) {
+                            Request request, const TextSink& on_text) {
+  const InterruptGuard guard;
   HEADRACE_ASSIGN(Stream stream, engine.submit(std::move(request)));
-  const CancelOnInterrupt watcher(stream);
   Detokenizer detokenizer(tokenizer, true);
   Generation out;
   const auto give_out = [&](const std::string& text) {
     if (text.empty()) return;
     out.text += text;
-    on_text(text);
+    if (!on_text(text)) stream.cancel();
   };
-  while (auto event = stream.next()) {
+  for (;;) {
+    while (!stream.wait_for(kLookAfter) && !InterruptGuard::interrupted()) {
+    }
+    if (InterruptGuard::interrupted()) stream.cancel();
+    const auto event = stream.next();
+    if (!event) break;
     if (const auto* token = std::get_if<TokenEvent>(&*event)) {
       out.ids.push_back(token->id);
       give_out(detokenizer.push(token->id));
-    } else if (auto* finish = std::get_if<FinishEvent>(&*event)) {
+    } else if (const auto* finish = std::get_if<FinishEvent>(&*event)) {
       out.reason = finish->reason;
       out.stop_token = finish->stop_token;
       out.stats = finish->stats;
-    } else if (auto* failed = std::get_if<ErrorEvent>(&*event)) {
-      return std::move(failed->error);
+    } else if (const auto* failed = std::get_if<ErrorEvent>(&*event)) {
+      return failed->error;
     }
   }
   give_out(detokenizer.finish());
   return out;
 }
 
-Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop) {
+Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop,
+                                   std::string way_out) {
   const int64_t context = engine.max_context();
   const auto prompt = static_cast<int64_t>(prompt_tokens);
   if (prompt >= context) {
     return Error{ErrorCode::context_length_exceeded,
                  fmt::format("the prompt has {} tokens, the context {}, and an answer needs room",
                              prompt, context),
-                 "", "shorten the prompt, or give a larger context with -c"};
+                 "", std::move(way_out)};
   }
   const int64_t room = context - prompt;
   if (stop.max_tokens <= room) return std::string();

@@ -22,15 +22,21 @@ struct Generation {
   RequestStats stats;
 };
 
+/// Takes a piece of text; false where no more can be taken.
+using TextSink = std::function<bool(std::string_view)>;
+
 /// Runs `request` to its end. `on_text` gets each piece of text as soon as it is certain; joined,
-/// the pieces are `text`. Ctrl-C cancels: the result then says FinishReason::cancelled. Errors:
-/// those of Engine::submit, or the engine's while it ran.
+/// the pieces are `text`. Ctrl-C cancels, also one that came before within the life of the caller's
+/// InterruptGuard, and so does a sink that takes no more: the result then says
+/// FinishReason::cancelled. Errors: those of Engine::submit, or the engine's while it ran.
 Result<Generation> generate(Engine& engine, const std::shared_ptr<const Tokenizer>& tokenizer,
-                            Request request, const std::function<void(std::string_view)>& on_text);
+                            Request request, const TextSink& on_text);
 
 /// Clamps `stop.max_tokens` to the room behind the prompt; the text of a warning, or "". Errors:
-/// context_length_exceeded (with both numbers) if the prompt leaves no room.
-Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop);
+/// context_length_exceeded (with both numbers, and `way_out` as its hint) if the prompt leaves no
+/// room.
+Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop,
+                                   std::string way_out);
 
 /// The `timings` object of --json.
 nlohmann::json timings_json(const RequestStats& stats);

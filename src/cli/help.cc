@@ -44,8 +44,8 @@ std::string option_title(const Option& option) {
 std::string option_help_text(const Option& option) {
   std::vector<std::string> notes;
   if (option.required) notes.emplace_back("required");
-  if (!option.choices.empty()) {
-    std::string list = "one of: ";
+  if (!option.choices.empty() && option.shows_choices) {
+    std::string list = option.is_list ? "one or more of: " : "one of: ";
     for (size_t i = 0; i < option.choices.size(); ++i) {
       list += (i > 0 ? ", " : "") + option.choices[i];
     }

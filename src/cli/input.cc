@@ -2,13 +2,12 @@
 #include "cli/input.h"
 
 #include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <utility>
 
 #include "base/json_depth.h"
+#include "base/os/input_stream.h"
 
 namespace headrace::cli {
 namespace {
@@ -20,29 +19,26 @@ Error wrong(std::string message, const std::string& where) {
   return {ErrorCode::invalid_argument, std::move(message), where, ""};
 }
 
-Result<std::string> read_stream(std::istream& in, const std::string& where) {
+Result<std::string> read_all(InputStream stream) {
   std::string text;
   std::string part(64 * 1024, '\0');
-  while (in.read(part.data(), static_cast<std::streamsize>(part.size())) || in.gcount() > 0) {
-    text.append(part, 0, static_cast<size_t>(in.gcount()));
+  for (;;) {
+    HEADRACE_ASSIGN(const size_t count, stream.read(part));
+    if (count == 0) return text;
+    text.append(part, 0, count);
     if (text.size() > kMaxTextBytes) {
-      return Error{ErrorCode::resource_exhausted, "the text is longer than 1 GiB", where, ""};
+      return Error{ErrorCode::resource_exhausted, "the text is longer than 1 GiB", stream.name(),
+                   "give a shorter one"};
     }
   }
-  if (in.bad()) return Error{ErrorCode::io_error, "cannot be read", where, ""};
-  return text;
 }
 
-Result<TokenId> checked_id(int64_t id, int64_t vocab_size, const std::string& where) {
-  if (id < 0 || id >= vocab_size) {
-    return wrong("id " + std::to_string(id) + " is not in the vocabulary of " +
-                     std::to_string(vocab_size) + " tokens",
-                 where);
-  }
-  return static_cast<TokenId>(id);
+Result<TokenId> checked_id(int64_t id, const std::string& where) {
+  if (id >= 0 && id <= std::numeric_limits<TokenId>::max()) return static_cast<TokenId>(id);
+  return wrong("id " + std::to_string(id) + " is not in any vocabulary", where);
 }
 
-Result<std::vector<TokenId>> ids_of_json(const nlohmann::ordered_json& json, int64_t vocab_size,
+Result<std::vector<TokenId>> ids_of_json(const nlohmann::ordered_json& json,
                                          const std::string& where) {
   const nlohmann::ordered_json* array = &json;
   if (json.is_object()) {
@@ -58,7 +54,11 @@ Result<std::vector<TokenId>> ids_of_json(const nlohmann::ordered_json& json, int
     if (value == nullptr) {
       return wrong("element " + std::to_string(ids.size()) + " of the array is no token id", where);
     }
-    HEADRACE_ASSIGN(const TokenId id, checked_id(*value, vocab_size, where));
+    // Read as signed, the largest ones would be shown as negative.
+    if (element.is_number_unsigned() && element.get<uint64_t>() > uint64_t{INT64_MAX}) {
+      return wrong("id " + element.dump() + " is not in any vocabulary", where);
+    }
+    HEADRACE_ASSIGN(const TokenId id, checked_id(*value, where));
     ids.push_back(id);
   }
   return ids;
@@ -67,18 +67,9 @@ Result<std::vector<TokenId>> ids_of_json(const nlohmann::ordered_json& json, int
 }  // namespace
 
 Result<std::string> read_text(const std::string& path) {
-  if (path == "-") return read_stream(std::cin, "standard input");
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    return Error{ErrorCode::not_found, "no such file", path, ""};
-  }
-  if (std::filesystem::is_directory(status)) {
-    return Error{ErrorCode::io_error, "a directory, not a file", path, ""};
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{ErrorCode::io_error, "cannot be opened for reading", path, ""};
-  return read_stream(file, path);
+  if (path == "-") return read_all(InputStream::standard_input());
+  HEADRACE_ASSIGN(InputStream stream, InputStream::open(path));
+  return read_all(std::move(stream));
 }
 
 Result<nlohmann::ordered_json> parse_json(std::string_view text, const std::string& where) {
@@ -94,13 +85,12 @@ Result<nlohmann::ordered_json> parse_json(std::string_view text, const std::stri
   }
 }
 
-Result<std::vector<TokenId>> parse_ids(std::string_view text, int64_t vocab_size,
-                                       const std::string& where) {
+Result<std::vector<TokenId>> parse_ids(std::string_view text, const std::string& where) {
   constexpr std::string_view kSeparators = " \t\r\n,";
   const size_t begin = text.find_first_not_of(kSeparators);
   if (begin != std::string_view::npos && (text[begin] == '[' || text[begin] == '{')) {
     HEADRACE_ASSIGN(const auto json, parse_json(text, where));
-    return ids_of_json(json, vocab_size, where);
+    return ids_of_json(json, where);
   }
   std::vector<TokenId> ids;
   for (size_t at = begin; at < text.size();) {
@@ -112,11 +102,21 @@ Result<std::vector<TokenId>> parse_ids(std::string_view text, int64_t vocab_size
     if (error != std::errc() || !ends_well) {
       return wrong("expected token ids, found something else at byte " + std::to_string(at), where);
     }
-    HEADRACE_ASSIGN(const TokenId id, checked_id(value, vocab_size, where));
+    HEADRACE_ASSIGN(const TokenId id, checked_id(value, where));
     ids.push_back(id);
     at = text.find_first_not_of(kSeparators, stop);
   }
   return ids;
+}
+
+Result<void> check_ids(std::span<const TokenId> ids, int64_t vocab_size, const std::string& where) {
+  for (const TokenId id : ids) {
+    if (id < vocab_size) continue;
+    return wrong("id " + std::to_string(id) + " is not in the vocabulary of " +
+                     std::to_string(vocab_size) + " tokens",
+                 where);
+  }
+  return {};
 }
 
 }  // namespace headrace::cli

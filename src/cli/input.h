@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,17 +14,19 @@
 
 namespace headrace::cli {
 
-/// All of a file; "-" is standard input. Errors: not_found, io_error (a directory, unreadable),
-/// resource_exhausted (over 1 GiB).
+/// All of a file; "-" is standard input. Errors: not_found, io_error (a directory, unreadable,
+/// closed), resource_exhausted (over 1 GiB).
 Result<std::string> read_text(const std::string& path);
 
 /// Errors (invalid_argument): no JSON, with the byte where it breaks off; nested deeper than 64.
 Result<nlohmann::ordered_json> parse_json(std::string_view text, const std::string& where);
 
 /// A JSON array of ids, an object whose "ids" or "token_ids" is one, or plain numbers separated by
-/// spaces, commas or line ends. Errors (invalid_argument): anything else; an id that is negative or
-/// not below `vocab_size`.
-Result<std::vector<TokenId>> parse_ids(std::string_view text, int64_t vocab_size,
-                                       const std::string& where);
+/// spaces, commas or line ends. Errors (invalid_argument): anything else; a number that is no id of
+/// any vocabulary.
+Result<std::vector<TokenId>> parse_ids(std::string_view text, const std::string& where);
+
+/// Error (invalid_argument): an id that is not below `vocab_size`.
+Result<void> check_ids(std::span<const TokenId> ids, int64_t vocab_size, const std::string& where);
 
 }  // namespace headrace::cli

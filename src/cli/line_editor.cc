@@ -8,8 +8,9 @@
 #include <cstdlib>
 #include <cwchar>
 #include <filesystem>
-#include <iostream>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/os/signals.h"
 #include "base/os/terminal.h"
@@ -46,32 +47,61 @@ struct LineEditor::Impl {
   HistEvent event{};
   std::string history_path;
   std::string prompt;
+  std::optional<unsigned char> next_byte;
 
   static char* show_prompt(EditLine* editor) {
     void* data = nullptr;
     el_get(editor, EL_CLIENTDATA, &data);
     return static_cast<Impl*>(data)->prompt.data();
   }
+  /// After a shell had the terminal: libedit believes that it is still as it was set.
+  void take_terminal_back() const {
+    el_set(editor, EL_PREP_TERM, 0);
+    el_set(editor, EL_PREP_TERM, 1);
+  }
+
+  /// Waits for a byte; false where the line ends without one: end of input, or Ctrl-C.
+  bool wait_for_byte(unsigned char& byte) const {
+    for (;;) {
+      switch (read_byte(wake_descriptor(), byte)) {
+        case ByteOutcome::byte:
+          return true;
+        case ByteOutcome::end:
+          return false;
+        case ByteOutcome::woken:
+        case ByteOutcome::signal:
+          break;
+      }
+      const TerminalSignals::Seen seen = TerminalSignals::take();
+      if (InterruptGuard::interrupted()) return false;
+      if (seen.continued) take_terminal_back();
+      if (seen.resized) el_resize(editor);
+      if (seen.continued || seen.resized) el_set(editor, EL_REFRESH);
+    }
+  }
+
   /// libedit's own reader misses a Ctrl-C that comes between the prompt and its wait.
   static int get_character(EditLine* editor, wchar_t* out) {
+    void* data = nullptr;
+    el_get(editor, EL_CLIENTDATA, &data);
+    auto& impl = *static_cast<Impl*>(data);
     std::mbstate_t state{};
     for (;;) {
       unsigned char byte = 0;
-      switch (read_byte(InterruptGuard::descriptor(), byte)) {
-        case ByteOutcome::end:
-        case ByteOutcome::woken:
-          return 0;
-        case ByteOutcome::signal:  // the window's size changed, or the process was continued
-          if (InterruptGuard::interrupted()) return 0;
-          el_set(editor, EL_REFRESH);
-          continue;
-        case ByteOutcome::byte:
-          break;
+      if (impl.next_byte) {
+        byte = *std::exchange(impl.next_byte, std::nullopt);
+      } else if (!impl.wait_for_byte(byte)) {
+        return 0;
       }
+      const bool is_first = std::mbsinit(&state) != 0;
       const char part = static_cast<char>(byte);
       const size_t length = std::mbrtowc(out, &part, 1, &state);
       if (length == static_cast<size_t>(-2)) continue;  // more bytes are to come
-      if (length == static_cast<size_t>(-1)) *out = 0xFFFD;
+      if (length == static_cast<size_t>(-1)) {
+        *out = 0xFFFD;
+        // What was begun ends here; this byte may begin a character of its own.
+        if (!is_first) impl.next_byte = byte;
+      }
       return 1;
     }
   }
@@ -92,7 +122,6 @@ LineEditor::LineEditor(const std::string& history_path) {
   el_set(impl->editor, EL_PROMPT, &Impl::show_prompt);
   el_set(impl->editor, EL_GETCFN, &Impl::get_character);
   el_set(impl->editor, EL_EDITOR, "emacs");
-  el_set(impl->editor, EL_SIGNAL, 1);
   el_set(impl->editor, EL_ADDFN, "insert-line-end", "Begin a new line of the same message",
          &insert_line_end);
   el_set(impl->editor, EL_BIND, "\\e\\r", "insert-line-end", nullptr);
@@ -115,12 +144,15 @@ LineEditor::~LineEditor() = default;
 LineEditor::Input LineEditor::read(const std::string& prompt) {
   if (!impl_) {
     std::string line;
-    if (!std::getline(std::cin, line)) return {};
-    if (line.ends_with('\r')) line.pop_back();
+    auto more = pipe_.read_line(line);
+    if (!more.ok()) return {Outcome::failed, "", std::move(more).error()};
+    if (!*more) return {};
     return {Outcome::line, std::move(line)};
   }
   impl_->prompt = prompt;
   const InterruptGuard guard;
+  InterruptGuard::clear();
+  const TerminalSignals signals;
   // libedit does so after it shows the prompt: a Ctrl-D typed before would be lost.
   const KeyInput keys;
   int length = 0;
@@ -150,7 +182,7 @@ LineEditor::Input LineEditor::read_message(const std::string& prompt,
   while (is_open()) {
     if (!quoted) message.text.pop_back();
     Input more = read(continuation);
-    if (more.outcome == Outcome::interrupted) return more;
+    if (more.outcome == Outcome::interrupted || more.outcome == Outcome::failed) return more;
     if (more.outcome == Outcome::end) return message;
     message.text += "\n" + more.text;
   }

@@ -6,6 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "base/os/input_stream.h"
+#include "headrace/result.h"
+
 namespace headrace::cli {
 
 /// $XDG_STATE_HOME/headrace/NAME, else ~/.local/state/headrace/NAME; "" without a home.
@@ -13,10 +16,11 @@ std::string state_file(const std::string& name);
 
 class LineEditor {
  public:
-  enum class Outcome { line, interrupted, end };
+  enum class Outcome { line, interrupted, end, failed };
   struct Input {
     Outcome outcome = Outcome::end;
     std::string text;  ///< without the line end; line ends typed with Alt-Enter are inside
+    Error error = {};  ///< of Outcome::failed
   };
 
   /// `history_path` empty: no history is kept. A history that cannot be read or written is no
@@ -30,7 +34,8 @@ class LineEditor {
   bool interactive() const { return impl_ != nullptr; }
 
   /// The next line; `prompt` is shown to a person only. Ctrl-C gives Outcome::interrupted, Ctrl-D
-  /// on an empty line or the end of a pipe Outcome::end.
+  /// on an empty line or the end of a pipe Outcome::end, a pipe that cannot be read
+  /// Outcome::failed.
   Input read(const std::string& prompt);
 
   /// A whole message: a line that ends with a backslash goes on in the next one, and all between
@@ -43,6 +48,7 @@ class LineEditor {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  InputStream pipe_ = InputStream::standard_input();  ///< read where nobody is typing
 };
 
 }  // namespace headrace::cli

@@ -141,7 +141,8 @@ std::string man_page(const std::vector<Command>& commands) {
   out +=
       ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
       ".It Ev HEADRACE_HOME\nThe store's folder; models are in its\n.Pa models\nfolder.\n"
-      ".It Ev HEADRACE_ISA\nThe instruction set:\n.Li reference ,\n.Li avx2 ,\n.Li avx512\nor\n.Li amx ;\n"
+      ".It Ev HEADRACE_ISA\nThe instruction set:\n.Li reference ,\n.Li avx2 ,\n.Li avx512\nor\n.Li "
+      "amx ;\n"
       "the best of the machine by default.\n"
       ".It Ev NO_COLOR\nIf set, no colours.\n"
       ".It Ev PIP_INDEX_URL , PIP_FIND_LINKS , PIP_NO_INDEX\n"

@@ -1,11 +1,14 @@
 // See model_options.h.
 #include "cli/model_options.h"
 
+#include <utility>
+
 #include "cli/fetch_model.h"
 #include "cli/input.h"
 #include "cli/make_option.h"
 #include "cli/report.h"
 #include "store/model_store.h"
+#include "text/pretokenize.h"
 
 namespace headrace::cli {
 namespace {
@@ -31,7 +34,10 @@ Result<OpenOptions> open_options(const ModelArgs& args) {
       return Error{ErrorCode::invalid_argument, "the chat template is empty",
                    args.chat_template_file, ""};
     }
+    auto parsed = ChatTemplate::parse(options.chat_template);
+    if (!parsed.ok()) return std::move(parsed).error().at(args.chat_template_file);
   }
+  HEADRACE_TRY(check_options(options));
   return options;
 }
 
@@ -52,15 +58,36 @@ Option tokenizer_model_option(ModelArgs& args) {
 }
 
 Option pre_tokenizer_option(ModelArgs& args) {
-  return in_group(make_option("--pre-tokenizer", "NAME",
-                              "Split text like this pre-tokenizer instead of the file's",
-                              &args.pre_tokenizer));
+  Option option =
+      make_option("--pre-tokenizer", "NAME",
+                  "Split text like this pre-tokenizer instead of the file's", &args.pre_tokenizer);
+  for (const auto& known : text::known_pre_tokenizers()) option.choices.emplace_back(known.name);
+  option.shows_choices = false;  // too many
+  return in_group(std::move(option));
 }
 
 Option chat_template_option(ModelArgs& args) {
   return in_group(path_option("--chat-template", "FILE",
                               "Use this Jinja template instead of the file's",
                               &args.chat_template_file));
+}
+
+Option kv_type_option(std::string* target, bool is_list) {
+  Option option =
+      make_option("--kv-type", is_list ? "TYPE[,TYPE...]" : "TYPE",
+                  "Type of the cached keys and values", target, "f16; f32 with --isa reference");
+  option.choices = {"f32", "f16"};
+  option.is_list = is_list;
+  return in_group(option);
+}
+
+Option isa_option(std::string* target, bool is_list) {
+  Option option =
+      make_option("--isa", is_list ? "NAME[,NAME...]" : "NAME", "Instruction set of the kernels",
+                  target, "$HEADRACE_ISA, else the best of the machine");
+  option.choices = {"reference", "avx2", "avx512", "amx"};
+  option.is_list = is_list;
+  return in_group(option);
 }
 
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
@@ -75,14 +102,8 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   threads.min_value = 1;
   threads.max_value = 1024;
   options.push_back(in_group(threads));
-  Option kv_type = make_option("--kv-type", "TYPE", "Type of the cached keys and values",
-                               &args.kv_type, "f16; f32 with --isa reference");
-  kv_type.choices = {"f32", "f16"};
-  options.push_back(in_group(kv_type));
-  Option isa = make_option("--isa", "NAME", "Instruction set of the kernels", &args.isa,
-                           "$HEADRACE_ISA, else the best of the machine");
-  isa.choices = {"reference", "avx2", "avx512", "amx"};
-  options.push_back(in_group(isa));
+  options.push_back(kv_type_option(&args.kv_type));
+  options.push_back(isa_option(&args.isa));
   Option chunk = make_option("-ub,--ubatch-size", "N", "Prompt tokens computed in one step",
                              &args.chunk_tokens, "256");
   chunk.min_value = 1;
@@ -109,6 +130,19 @@ Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool m
     for (const std::string& warning : (*model)->warnings) warn(warning);
   }
   return model;
+}
+
+std::string context_hint(const OpenedModel& model, std::string_view shorten) {
+  const std::string hint(shorten);
+  switch (model.context_limit) {
+    case ContextLimit::asked:
+      return hint + ", or give a larger context with -c";
+    case ContextLimit::model:
+      return hint + "; the model was made for no larger context";
+    case ContextLimit::memory:
+      return hint + "; no larger context fits the memory";
+  }
+  return hint;
 }
 
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer_of(const ModelArgs& args) {

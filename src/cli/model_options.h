@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/open_model.h"
@@ -31,6 +32,9 @@ Option tokenizer_model_option(ModelArgs& args);
 Option pre_tokenizer_option(ModelArgs& args);
 /// --chat-template.
 Option chat_template_option(ModelArgs& args);
+/// --kv-type and --isa; with `is_list` several values at once, with commas.
+Option kv_type_option(std::string* target, bool is_list = false);
+Option isa_option(std::string* target, bool is_list = false);
 /// -m, -c, -t, --kv-type, --isa, -ub and --pre-tokenizer.
 void add_model_options(std::vector<Option>& options, ModelArgs& args);
 
@@ -38,8 +42,12 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args);
 /// store yet, with a progress bar.
 Result<std::string> find_model(const ModelArgs& args, bool may_pull);
 
-/// Opens the model; its warnings are printed, unless `json`, where the caller reports them.
+/// Opens the model. What can be checked without it is checked before it is looked for, or fetched.
+/// Its warnings are printed, unless `json`, where the caller reports them.
 Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull, bool json);
+
+/// The way out where something does not fit the model's context: `shorten`, or -c where that helps.
+std::string context_hint(const OpenedModel& model, std::string_view shorten);
 
 /// Opens only the tokenizer.
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer_of(const ModelArgs& args);

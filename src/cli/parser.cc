@@ -89,7 +89,7 @@ Result<void> store(const Slot& slot) {
                  is_positional(option) ? "missing argument" : "this option is required",
                  shown_name(option), ""};
   }
-  const bool list = std::holds_alternative<std::vector<std::string>*>(option.target);
+  const bool list = keeps_all_values(option);
   for (size_t i = list || is_flag(option) ? 0 : texts.size() - 1; i < texts.size(); ++i) {
     auto stored = store_value(option, texts[i]);
     if (!stored) return std::move(stored).error().at(shown_name(option));

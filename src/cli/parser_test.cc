@@ -68,6 +68,27 @@ TEST(Parser, ValuesMayLookLikeAnything) {
   EXPECT_EQ(parse({"-n", "+5"}).max_tokens, 5);
 }
 
+TEST(Parser, ListsOfNumbers) {
+  using Numbers = std::vector<int64_t>;
+  EXPECT_EQ(parse({"-d", "0,4096"}).depths, (Numbers{0, 4096}));
+  EXPECT_EQ(parse({"-d", "5", "--depth=7,8"}).depths, (Numbers{5, 7, 8}));
+  EXPECT_EQ(parse({"-d", "128-1024*2,3"}).depths, (Numbers{128, 256, 512, 1024, 3}));
+  EXPECT_EQ(parse({"-d", "0-1000+300"}).depths, (Numbers{0, 300, 600, 900}));
+  EXPECT_EQ(parse({"-d", "4-6"}).depths, (Numbers{4, 5, 6}));
+  EXPECT_EQ(parse({}).depths, Numbers{});
+  for (const std::string text : {"", ",", "1,", "1,,2", "-1", "x", "1-", "9-1", "0-8*2", "1-8*1",
+                                 "1-8+0", "1-100001", "1-8*", "1--8", "1 2", "0-100000"}) {
+    EXPECT_NE(fault({"-d", text}).find("--depth"), std::string::npos) << text;
+  }
+}
+
+TEST(Parser, ListsOfChoices) {
+  EXPECT_EQ(parse({"-o", "json"}).formats, "json");
+  EXPECT_EQ(parse({"-o", "md,json"}).formats, "md,json");
+  EXPECT_NE(fault({"-o", "md,jsn"}).find("did you mean 'json'?"), std::string::npos);
+  EXPECT_NE(fault({"-o", "md,"}).find("expected md or json"), std::string::npos);
+}
+
 TEST(Parser, TheLastOfTwoCounts) {
   EXPECT_EQ(parse({"--temp", "1", "--temp", "2"}).temperature, 2);
   EXPECT_EQ(parse({"--raw", "--raw"}).raw, true);
@@ -126,6 +147,8 @@ TEST(Parser, BadValuesSayWhatWasExpected) {
   EXPECT_EQ(fault({"--kv-type", "f61"}),
             "--kv-type: expected f16 or f32, got 'f61' (did you mean 'f16'?)");
   EXPECT_EQ(fault({"--raw=1"}), "--raw: takes no value");
+  EXPECT_EQ(fault({"-m", ""}), "--model: expected a file or a model's name, got ''");
+  EXPECT_EQ(fault({"--system="}), "--system: expected a file's name, got ''");
 }
 
 TEST(Parser, MissingValuesAndArguments) {

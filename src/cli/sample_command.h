@@ -23,6 +23,8 @@ struct SampleState {
   std::optional<std::string> system;
   std::string kv_type = "f16";
   std::vector<std::string> bias;
+  std::vector<int64_t> depths;
+  std::string formats;
   int64_t parallel = 1;
   bool raw = false;
   bool json = false;
@@ -88,6 +90,18 @@ inline Sample make_sample() {
        .default_text = "f16",
        .choices = {"f16", "f32"}},
       {.names = "--logit-bias", .value_name = "ID=V", .help = "A bias", .target = &s.bias},
+      {.names = "-d,--depth",
+       .value_name = "N[,N...]",
+       .help = "Some depths",
+       .target = &s.depths,
+       .min_value = 0,
+       .max_value = 100000},
+      {.names = "-o,--output",
+       .value_name = "FORMAT",
+       .help = "Some formats",
+       .target = &s.formats,
+       .choices = {"md", "json"},
+       .is_list = true},
       {.names = "-np,--parallel", .value_name = "N", .help = "Sequences", .target = &s.parallel},
       {.names = "--raw", .help = "No template", .target = &s.raw},
       json_option(&s.json),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "cli/make_option.h"
@@ -29,6 +30,28 @@ Result<std::pair<TokenId, float>> parse_bias(const std::string& text) {
   const auto [value_end, value_error] = std::from_chars(begin, end, value);
   if (value_error != std::errc() || value_end != end) return wrong;
   return std::pair<TokenId, float>{id, value};
+}
+
+/// The flag behind a parameter's name in the errors of validate(); the name itself if there is
+/// none.
+std::string flag_of(const std::string& parameter) {
+  static constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+      {"temperature", "--temp"},
+      {"top_k", "--top-k"},
+      {"top_p", "--top-p"},
+      {"min_p", "--min-p"},
+      {"typical_p", "--typical-p"},
+      {"repetition_penalty", "--repeat-penalty"},
+      {"penalty_last_n", "--repeat-last-n"},
+      {"presence_penalty", "--presence-penalty"},
+      {"frequency_penalty", "--frequency-penalty"},
+      {"logit_bias", "--logit-bias"},
+      {"max_tokens", "-n"},
+  };
+  for (const auto& [name, flag] : kFlags) {
+    if (name == parameter) return std::string(flag);
+  }
+  return parameter;
 }
 
 template <class To, class From>
@@ -80,6 +103,11 @@ void add_sampling_options(std::vector<Option>& options, SamplingArgs& args) {
   add("--ignore-eos", "", "Go on after the model's end token", &args.ignore_eos, "");
 }
 
+Result<void> check_sampling(const SamplingArgs& args) {
+  HEADRACE_TRY(sampling_of(args, SamplingParams{}, std::numeric_limits<TokenId>::max()));
+  return {};
+}
+
 Result<SamplingParams> sampling_of(const SamplingArgs& args, SamplingParams defaults,
                                    int64_t vocab_size) {
   SamplingParams params = std::move(defaults);
@@ -101,6 +129,7 @@ Result<SamplingParams> sampling_of(const SamplingArgs& args, SamplingParams defa
   if (!valid.ok()) {
     // A number out of range on the command line is wrong usage.
     valid.error().code = ErrorCode::invalid_argument;
+    valid.error().where = flag_of(valid.error().where);
     return std::move(valid).error();
   }
   return params;

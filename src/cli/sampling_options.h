@@ -31,8 +31,12 @@ struct SamplingArgs {
 
 void add_sampling_options(std::vector<Option>& options, SamplingArgs& args);
 
-/// `defaults` with what the user gave put over them. Errors (invalid_argument): a malformed
-/// --logit-bias, a parameter out of range, an id outside the vocabulary.
+/// What needs no model. Errors (invalid_argument, naming the flag): a malformed --logit-bias, a
+/// parameter out of range.
+Result<void> check_sampling(const SamplingArgs& args);
+
+/// `defaults` with what the user gave put over them. Errors: those of check_sampling; an id outside
+/// the vocabulary.
 Result<SamplingParams> sampling_of(const SamplingArgs& args, SamplingParams defaults,
                                    int64_t vocab_size);
 StopParams stop_of(const SamplingArgs& args);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <type_traits>
@@ -12,6 +13,9 @@
 
 namespace headrace::cli {
 namespace {
+
+/// Of one option; a range has many quickly.
+constexpr size_t kMaxListValues = 1000;
 
 Error bad_value(const std::string& expected, const std::string& text) {
   return Error{ErrorCode::invalid_argument,
@@ -64,6 +68,10 @@ Result<Number> parse_number(const Option& option, const std::string& text) {
 
 Result<void> check_choice(const Option& option, const std::string& text) {
   if (option.choices.empty()) return {};
+  if (option.is_list && text.find(',') != std::string::npos) {
+    for (const std::string& part : split_list(text)) HEADRACE_TRY(check_choice(option, part));
+    return {};
+  }
   for (const auto& choice : option.choices) {
     if (choice == text) return {};
   }
@@ -71,6 +79,38 @@ Result<void> check_choice(const Option& option, const std::string& text) {
   const std::string meant = nearest_word(text, option.choices);
   if (!meant.empty()) error.hint = "did you mean '" + meant + "'?";
   return error;
+}
+
+/// "128", "128-1024", "128-1024+128" or "128-1024*2", added to `out`.
+Result<void> add_numbers(const Option& option, const std::string& text, std::vector<int64_t>& out) {
+  const size_t dash = text.find('-', 1);
+  if (dash == std::string::npos) {
+    HEADRACE_ASSIGN(const int64_t value, parse_number<int64_t>(option, text));
+    out.push_back(value);
+    return {};
+  }
+  const size_t step_at = std::min(text.find_first_of("+*", dash), text.size());
+  HEADRACE_ASSIGN(const int64_t first, parse_number<int64_t>(option, text.substr(0, dash)));
+  HEADRACE_ASSIGN(const int64_t last,
+                  parse_number<int64_t>(option, text.substr(dash + 1, step_at - dash - 1)));
+  const bool multiplies = step_at < text.size() && text[step_at] == '*';
+  int64_t step = 1;
+  if (step_at < text.size()) {
+    Option any;
+    any.min_value = multiplies ? 2 : 1;
+    HEADRACE_ASSIGN(step, parse_number<int64_t>(any, text.substr(step_at + 1)));
+  }
+  if (first > last || (multiplies && first <= 0)) {
+    return bad_value("a range from less to more, as in 128-1024*2", text);
+  }
+  for (int64_t value = first; value <= last;) {
+    if (out.size() == kMaxListValues) break;
+    out.push_back(value);
+    const uint64_t left = static_cast<uint64_t>(last) - static_cast<uint64_t>(value);
+    if (multiplies ? value > last / step : left < static_cast<uint64_t>(step)) break;
+    value = multiplies ? value * step : value + step;
+  }
+  return {};
 }
 
 template <class Number, class Target>
@@ -114,11 +154,22 @@ struct Store {
     target->push_back(text);
     return {};
   }
+  Result<void> operator()(std::vector<int64_t>* target) const {
+    for (const std::string& part : split_list(text)) {
+      HEADRACE_TRY(add_numbers(option, part, *target));
+    }
+    if (target->size() >= kMaxListValues) {
+      return bad_value(fmt::format("fewer than {} numbers", kMaxListValues), text);
+    }
+    return {};
+  }
 };
 
 }  // namespace
 
 Result<void> store_value(const Option& option, const std::string& text) {
+  if (text.empty() && option.is_model) return bad_value("a file or a model's name", text);
+  if (text.empty() && option.is_path) return bad_value("a file's name", text);
   HEADRACE_TRY(check_choice(option, text));
   return std::visit(Store{option, text}, option.target);
 }

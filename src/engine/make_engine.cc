@@ -82,7 +82,7 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& w
     return Error{ErrorCode::resource_exhausted,
                  "there is not enough memory for a cache of " + std::to_string(options.kv_tokens) +
                      " tokens",
-                 "", "use a smaller context or fewer sequences"};
+                 "", "give a smaller context with -c"};
   } catch (const std::system_error& fault) {
     return Error{ErrorCode::resource_exhausted,
                  std::string("cannot start the engine's thread: ") + fault.what(), "",

@@ -49,6 +49,11 @@ std::optional<Event> Stream::Impl::next() {
   return event;
 }
 
+bool Stream::Impl::wait_for(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return arrived_.wait_for(lock, time, [&] { return !events_.empty() || has_ended_; });
+}
+
 void Stream::Impl::cancel() {
   {
     const std::lock_guard lock(mutex_);
@@ -74,6 +79,10 @@ Stream::~Stream() {
 
 std::optional<Event> Stream::next() {
   return impl_->next();
+}
+
+bool Stream::wait_for(std::chrono::milliseconds time) {
+  return impl_->wait_for(time);
 }
 
 void Stream::cancel() {

@@ -28,6 +28,7 @@ class Stream::Impl {
   bool has_broken_off() const noexcept;
   /// Waits for the next event; nothing once the last one was read.
   std::optional<Event> next();
+  bool wait_for(std::chrono::milliseconds time);
   /// Asks the engine to cancel unless the end has been pushed already.
   void cancel();
 

@@ -9,36 +9,44 @@ std::string layer_tensor(int64_t index, std::string_view name) {
   return "blk." + std::to_string(index) + "." + std::string(name);
 }
 
+std::vector<CacheSpec> cache_specs_of(const ModelConfig& config) {
+  std::vector<CacheSpec> specs;
+  for (int64_t i = 0; i < config.num_layers; ++i) {
+    const bool window = config.is_window_layer[static_cast<size_t>(i)];
+    specs.push_back({.kind = window ? CacheSpec::Kind::window : CacheSpec::Kind::paged,
+                     .num_kv_heads = config.num_kv_heads,
+                     .head_dim = config.head_dim,
+                     .window = window ? config.window : 0});
+  }
+  return specs;
+}
+
+ActivationSizes activation_sizes_of(const ModelConfig& config, int64_t vocab_size) {
+  return {.embedding = config.embedding_length,
+          .queries = config.num_heads * config.head_dim,
+          .keys = config.num_kv_heads * config.head_dim,
+          .feed_forward = config.feed_forward_length,
+          .vocab = vocab_size};
+}
+
 Decoder::Decoder(ModelConfig config, Loader& load)
     : config_(std::move(config)),
       backend_(load.backend()),
       rope_(backend_, config_.rope, load.optional_divisors("rope_freqs", config_.rope.dims / 2)) {
   if (config_.rope_window) rope_window_.emplace(backend_, *config_.rope_window, std::span<float>());
-  // The embedding may be the output head too.
-  embedding_.table = load.table("token_embd", config_.embedding_length, ActivationPrecision::high);
+  embedding_.table = load.table("token_embd", config_.embedding_length);
   head_.norm = load.norm("output_norm", config_.embedding_length, config_.norm_eps);
   head_.soft_cap = config_.final_soft_cap;
   if (load.has("output")) {
-    head_.own =
-        load.linear("output", vocab_size(), config_.embedding_length, ActivationPrecision::high);
+    head_.own = load.linear("output", vocab_size(), config_.embedding_length);
   } else {
     head_.tied = embedding_.table.get();
   }
 
-  for (int64_t i = 0; i < config_.num_layers; ++i) {
-    const bool window = config_.is_window_layer[static_cast<size_t>(i)];
-    cache_specs_.push_back({.kind = window ? CacheSpec::Kind::window : CacheSpec::Kind::paged,
-                            .num_kv_heads = config_.num_kv_heads,
-                            .head_dim = config_.head_dim,
-                            .window = window ? config_.window : 0});
-  }
+  cache_specs_ = cache_specs_of(config_);
   groups_ = group_layers(cache_specs_);
-  activations_ = std::make_unique<Activations>(
-      backend_, ActivationSizes{.embedding = config_.embedding_length,
-                                .queries = config_.num_heads * config_.head_dim,
-                                .keys = config_.num_kv_heads * config_.head_dim,
-                                .feed_forward = config_.feed_forward_length,
-                                .vocab = vocab_size()});
+  activations_ =
+      std::make_unique<Activations>(backend_, activation_sizes_of(config_, vocab_size()));
 }
 
 AttentionBlock Decoder::load_attention(Loader& load, int64_t index) const {
@@ -59,6 +67,22 @@ AttentionBlock Decoder::load_attention(Loader& load, int64_t index) const {
                 .window = config_.is_window_layer[static_cast<size_t>(index)] ? config_.window : 0,
                 .causal = true};
   return out;
+}
+
+WeightWork Decoder::weight_work() const {
+  const Matrix& head = head_.own.weight ? *head_.own.weight : *embedding_.table;
+  const auto elements = [](const Matrix& matrix) { return matrix.rows() * matrix.cols(); };
+  WeightWork work;
+  work.head_bytes = head.bytes();
+  work.head_macs = elements(head);
+  work.layer_bytes = info_.weight_bytes - head.bytes();
+  work.layer_macs = matrix_elements_ - elements(head);
+  if (head_.own.weight) {
+    // Of an embedding of its own a step reads a row a token, which is next to nothing.
+    work.layer_bytes -= embedding_.table->bytes();
+    work.layer_macs -= elements(*embedding_.table);
+  }
+  return work;
 }
 
 void Decoder::reserve(int64_t max_rows, int64_t max_logit_rows) {

@@ -1,5 +1,6 @@
 // What decoder-only models have in common around their layers: config, cache specs, buffers and the
-// tensors outside the layers. An architecture adds its layers and its forward pass.
+// tensors outside the layers. An architecture adds its layers and its forward pass. What a model
+// caches and how wide its buffers are is known from its config alone, before anything is loaded.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,12 @@
 
 namespace headrace {
 
+/// What each layer of a model of this config caches, in order.
+std::vector<CacheSpec> cache_specs_of(const ModelConfig& config);
+
+/// The buffers of a model of this config with `vocab_size` tokens.
+ActivationSizes activation_sizes_of(const ModelConfig& config, int64_t vocab_size);
+
 class Decoder : public Model {
  public:
   const ModelInfo& info() const final { return info_; }
@@ -24,8 +31,13 @@ class Decoder : public Model {
   std::span<const CacheSpec> cache_specs() const final { return cache_specs_; }
   void reserve(int64_t max_rows, int64_t max_logit_rows) final;
 
-  /// Fills in what is known once everything is loaded.
-  void set_info(ModelInfo info) { info_ = std::move(info); }
+  WeightWork weight_work() const final;
+
+  /// Fills in what is known once everything is loaded. `matrix_elements`: of all weight matrices.
+  void set_loaded(ModelInfo info, int64_t matrix_elements) {
+    info_ = std::move(info);
+    matrix_elements_ = matrix_elements;
+  }
   int64_t vocab_size() const { return embedding_.table ? embedding_.table->rows() : 0; }
 
  protected:
@@ -54,6 +66,7 @@ class Decoder : public Model {
   std::vector<CacheSpec> cache_specs_;
   CacheGroups groups_;
   ModelInfo info_;
+  int64_t matrix_elements_ = 0;
 };
 
 /// "blk.<index>.<name>".

@@ -10,31 +10,12 @@
 namespace headrace {
 namespace {
 
-std::string known_architectures() {
-  std::string names;
-  for (const Architecture& one : architectures()) {
-    names += (names.empty() ? "" : ", ") + std::string(one.gguf_name);
-  }
-  return names;
-}
-
 Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backend,
                                     const LoadModelOptions& options) {
-  HEADRACE_ASSIGN(const auto name, checkpoint.metadata().get_string("general.architecture"));
-  if (!name) {
-    return Error{ErrorCode::corrupt_data, "the key is missing",
-                 checkpoint.path() + ": general.architecture", ""};
-  }
-  const Architecture* architecture = find_architecture(*name);
-  if (architecture == nullptr) {
-    return Error{ErrorCode::unsupported,
-                 "the architecture '" + std::string(*name) + "' is not built in", checkpoint.path(),
-                 "this build runs " + known_architectures()};
-  }
-
-  ConfigReader reader(checkpoint.metadata(), *name);
-  ModelConfig config = architecture->read_config(reader);
-  if (reader.error()) return Error(*reader.error()).at(checkpoint.path());
+  auto recognized = recognize(checkpoint);
+  if (!recognized.ok()) return std::move(recognized).error().at(checkpoint.path());
+  const Architecture& architecture = *recognized->architecture;
+  ModelConfig config = std::move(recognized->config);
   ModelInfo info{.name = options.name,
                  .architecture = config.architecture,
                  .context_length = config.context_length,
@@ -42,13 +23,13 @@ Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backe
                  .embedding_length = config.embedding_length,
                  .end_tokens = options.end_tokens};
 
-  Loader loader(checkpoint, backend, architecture->gguf_rope_rows, options);
-  std::unique_ptr<Decoder> model = architecture->load(std::move(config), loader);
+  Loader loader(checkpoint, backend, architecture.gguf_rope_rows, options);
+  std::unique_ptr<Decoder> model = architecture.load(std::move(config), loader);
   HEADRACE_TRY(loader.finish());
   info.vocab_size = model->vocab_size();
   info.num_parameters = loader.num_parameters();
   info.weight_bytes = loader.packed_bytes();
-  model->set_info(std::move(info));
+  model->set_loaded(std::move(info), loader.matrix_elements());
   return std::unique_ptr<Model>(std::move(model));
 }
 

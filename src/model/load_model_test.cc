@@ -67,6 +67,23 @@ TEST(LoadModel, FillsInTheInfo) {
   EXPECT_EQ(last, total);
 }
 
+TEST(LoadModel, KnowsTheWorkOfItsWeights) {
+  for (const bool has_own_head : {true, false}) {
+    test::TinyOptions options;
+    options.has_own_head = has_own_head;
+    auto model = load(test::tiny_model(options));
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    const WeightWork work = (*model)->weight_work();
+    // Two layers of q, k, v, output and gate, up, down.
+    EXPECT_EQ(work.layer_macs, 2 * (32 * (32 + 16 + 16 + 32) + 3 * 32 * 48));
+    EXPECT_EQ(work.head_macs, 50 * 32);
+    const uint64_t all = (*model)->info().weight_bytes;
+    // The embedding is as large as the head, and read only where it is the head.
+    EXPECT_EQ(work.layer_bytes + (has_own_head ? 2 : 1) * work.head_bytes, all);
+    EXPECT_GE(work.head_bytes, 4U * 50 * 32);
+  }
+}
+
 TEST(LoadModel, Gemma3LayersFormTwoCacheGroups) {
   auto model = load(test::tiny_model(test::tiny_gemma3_options()));
   ASSERT_TRUE(model.ok()) << model.error().to_string();

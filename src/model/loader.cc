@@ -97,8 +97,7 @@ void Loader::done_with(const CheckpointTensor& tensor) {
 }
 
 std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int64_t cols,
-                                     std::span<const int32_t> row_order,
-                                     ActivationPrecision precision) {
+                                     std::span<const int32_t> row_order) {
   const std::array shape = {rows, cols};
   const CheckpointTensor* tensor = take(name, shape);
   if (tensor == nullptr) return nullptr;
@@ -115,13 +114,13 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
                                .data = tensor->data,
                                .row_order = row_order,
                                .name = name,
-                               .precision = precision,
                                .release = release});
   if (!packed.ok()) {
     if (!error_) error_ = std::move(packed).error();
     return nullptr;
   }
   packed_bytes_ += (*packed)->bytes();
+  matrix_elements_ += (*packed)->rows() * (*packed)->cols();
   done_with(*tensor);
   return std::move(packed).value();
 }
@@ -136,9 +135,9 @@ std::vector<float> Loader::decode(const CheckpointTensor& tensor) {
 }
 
 Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t cols,
-                               std::span<const int32_t> row_order, ActivationPrecision precision) {
+                               std::span<const int32_t> row_order) {
   Linear out;
-  out.weight = pack(name + ".weight", rows, cols, row_order, precision);
+  out.weight = pack(name + ".weight", rows, cols, row_order);
   const std::string bias_name = name + ".bias";
   if (checkpoint_.find(bias_name) == nullptr) return out;
   const std::array shape = {rows};
@@ -154,21 +153,18 @@ Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t co
   return out;
 }
 
-Linear Loader::linear(const std::string& name, int64_t rows, int64_t cols,
-                      ActivationPrecision precision) {
-  return linear_in_order(name, rows, cols, {}, precision);
+Linear Loader::linear(const std::string& name, int64_t rows, int64_t cols) {
+  return linear_in_order(name, rows, cols, {});
 }
 
 Linear Loader::rope_linear(const std::string& name, const HeadRows& heads, int64_t cols) {
   std::vector<int32_t> order;
   if (rope_rows_ == RopeRows::interleaved) order = deinterleave_rows(heads);
-  return linear_in_order(name, heads.num_heads * heads.head_dim, cols, order,
-                         ActivationPrecision::standard);
+  return linear_in_order(name, heads.num_heads * heads.head_dim, cols, order);
 }
 
-std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols,
-                                      ActivationPrecision precision) {
-  return pack(name + ".weight", -1, cols, {}, precision);
+std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols) {
+  return pack(name + ".weight", -1, cols, {});
 }
 
 RmsNorm Loader::norm(const std::string& name, int64_t features, float eps) {

@@ -46,13 +46,11 @@ class Loader {
   bool has(std::string_view name) const;
 
   /// A projection [rows, cols], with its bias if the file has one.
-  Linear linear(const std::string& name, int64_t rows, int64_t cols,
-                ActivationPrecision precision = ActivationPrecision::standard);
+  Linear linear(const std::string& name, int64_t rows, int64_t cols);
   /// A query or key projection, its rows brought to `halves` order.
   Linear rope_linear(const std::string& name, const HeadRows& heads, int64_t cols);
   /// A matrix [any, cols]: the file decides how many rows (the vocabulary).
-  std::unique_ptr<Matrix> table(const std::string& name, int64_t cols,
-                                ActivationPrecision precision);
+  std::unique_ptr<Matrix> table(const std::string& name, int64_t cols);
   RmsNorm norm(const std::string& name, int64_t features, float eps);
   /// A vector of exactly `size` positive numbers; empty if the file has none of that name.
   std::vector<float> optional_divisors(const std::string& name, int64_t size);
@@ -63,14 +61,16 @@ class Loader {
   Backend& backend() const { return backend_; }
   uint64_t packed_bytes() const { return packed_bytes_; }
   int64_t num_parameters() const { return num_parameters_; }
+  /// Of all matrices together.
+  int64_t matrix_elements() const { return matrix_elements_; }
 
  private:
   /// Null, with the fault noted, unless the file has a tensor of this shape; marks it as read.
   const CheckpointTensor* take(const std::string& name, std::span<const int64_t> shape);
   std::unique_ptr<Matrix> pack(const std::string& name, int64_t rows, int64_t cols,
-                               std::span<const int32_t> row_order, ActivationPrecision precision);
+                               std::span<const int32_t> row_order);
   Linear linear_in_order(const std::string& name, int64_t rows, int64_t cols,
-                         std::span<const int32_t> row_order, ActivationPrecision precision);
+                         std::span<const int32_t> row_order);
   std::vector<float> decode(const CheckpointTensor& tensor);
   void done_with(const CheckpointTensor& tensor);
   void fail(ErrorCode code, const std::string& tensor, std::string message);
@@ -86,6 +86,7 @@ class Loader {
   uint64_t done_bytes_ = 0;
   uint64_t packed_bytes_ = 0;
   int64_t num_parameters_ = 0;
+  int64_t matrix_elements_ = 0;
 };
 
 }  // namespace headrace

@@ -41,11 +41,20 @@ struct StepInput {
   std::span<const StepCache> caches;    ///< by cache group
 };
 
+/// What a model's weights cost a step: packed bytes that must be read, multiply-adds of a row.
+struct WeightWork {
+  uint64_t layer_bytes = 0;  ///< by every step
+  uint64_t head_bytes = 0;   ///< by a step that wants logits, besides
+  int64_t layer_macs = 0;    ///< for each row
+  int64_t head_macs = 0;     ///< for each row that wants logits, besides
+};
+
 class Model {
  public:
   virtual ~Model() = default;
 
   virtual const ModelInfo& info() const = 0;
+  virtual WeightWork weight_work() const = 0;
   virtual Backend& backend() const = 0;
   /// One a layer, in order.
   virtual std::span<const CacheSpec> cache_specs() const = 0;

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "checkpoint/checkpoint.h"
+#include "headrace/result.h"
 #include "model/config.h"
 #include "model/decoder.h"
 #include "model/loader.h"
@@ -23,5 +25,16 @@ std::span<const Architecture> architectures();
 
 /// Null if this build does not know it.
 const Architecture* find_architecture(std::string_view gguf_name);
+
+/// A checkpoint's architecture and config: all that is needed to say what the model needs, and what
+/// it is loaded with.
+struct RecognizedModel {
+  const Architecture* architecture = nullptr;
+  ModelConfig config;
+};
+
+/// Errors name the key, not the file: unsupported (an architecture or a variant of it that is not
+/// built in), corrupt_data (a key is missing, of the wrong type or out of range).
+Result<RecognizedModel> recognize(const Checkpoint& checkpoint);
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // See base_tokenizer.h.
 #include "text/base_tokenizer.h"
 
+#include <algorithm>
 #include <new>
 
 #include "base/check.h"
@@ -9,6 +10,7 @@ namespace headrace::text {
 namespace {
 
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
+constexpr size_t kMaxReserved = size_t{1} << 24;  // tokens
 
 Error too_long() {
   return Error{ErrorCode::resource_exhausted, "expected a text of at most 1 GiB", "tokenizer", ""};
@@ -87,6 +89,8 @@ Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
   const SpecialTokens& special = vocabulary_.special;
   try {
     std::vector<TokenId> out;
+    // Growing by doubling would touch twice the memory.
+    out.reserve(std::min(text.size(), kMaxReserved) + 16);
     const bool add_bos = add_special && special.add_bos;
     if (add_bos) out.push_back(special.bos);
     append_all(text, trusted, out);
@@ -99,6 +103,7 @@ Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
     if (add_special && special.add_eos && (out.empty() || out.back() != special.eos)) {
       out.push_back(special.eos);
     }
+    if (out.size() < out.capacity() / 4) out.shrink_to_fit();
     return out;
   } catch (const std::bad_alloc&) {
     return no_memory();
@@ -108,20 +113,9 @@ Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
 void BaseTokenizer::append_all(std::string_view text, std::span<const Trusted> trusted,
                                std::vector<TokenId>& out) const {
   const std::unique_ptr<Run> run = start(text.size());
-  size_t stretch = 0;
-  const auto trusted_until = [&](size_t at) {
-    while (stretch < trusted.size() && trusted[stretch].end <= at) ++stretch;
-    return stretch < trusted.size() && trusted[stretch].begin <= at ? trusted[stretch].end : at;
-  };
-  for (size_t at = 0; at < text.size();) {
-    const TokenMatcher::Found found =
-        matcher_.empty() ? TokenMatcher::Found{} : matcher_.find(text, at, trusted_until);
-    const size_t end = found.id < 0 ? text.size() : found.begin;
-    if (end > at) run->append(text.substr(at, end - at), out);
-    if (found.id < 0) break;
-    out.push_back(found.id);
-    at = found.end;
-  }
+  matcher_.split(
+      text, trusted, [&](std::string_view piece) { run->append(piece, out); },
+      [&](TokenId id) { out.push_back(id); });
 }
 
 std::string BaseTokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {

@@ -44,10 +44,8 @@ class BaseTokenizer : public Tokenizer {
   virtual bool strips_first_space() const = 0;
 
  private:
-  // A stretch [begin, end) of the text that the template wrote.
-  struct Trusted {
-    size_t begin, end;
-  };
+  // What the template wrote.
+  using Trusted = TokenMatcher::Trusted;
   Result<std::vector<TokenId>> encode_text(std::string_view text, std::span<const Trusted> trusted,
                                            bool add_special) const;
   void append_all(std::string_view text, std::span<const Trusted> trusted,

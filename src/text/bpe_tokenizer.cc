@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "text/merge_word.h"
 #include "text/unicode.h"
 #include "text/word_cache.h"
 
@@ -68,10 +69,6 @@ class BpeTokenizer::BpeRun final : public Run {
   }
 
   void append_word(std::string_view word, std::vector<TokenId>& out) {
-    while (word.size() > kMaxMergedBytes) {
-      append_new(word.substr(0, kMaxMergedBytes), out);
-      word.remove_prefix(kMaxMergedBytes);
-    }
     cache_.append(word, out, [&] { append_new(word, out); });
   }
 
@@ -80,19 +77,35 @@ class BpeTokenizer::BpeRun final : public Run {
     if (v.ignore_merges) {
       if (const TokenId id = owner_.words_.find(v.bytes, word); id >= 0) return out.push_back(id);
     }
-    std::vector<Symbol>& symbols = engine_.symbols();
-    symbols.clear();
-    symbols.reserve(word.size());
-    uint32_t at = 0;
-    for (const char c : word) {
-      const TokenId id = owner_.byte_ids_[static_cast<unsigned char>(c)];
-      if (id >= 0) symbols.push_back({id, at, at + 1});
-      ++at;
-    }
-    engine_.merge([this](const Symbol& left, const Symbol& right) {
+    std::string_view rest = word;
+    const auto fill = [&](size_t skip, size_t limit) {
+      rest.remove_prefix(skip);
+      std::vector<Symbol>& symbols = engine_.symbols();
+      symbols.clear();
+      symbols.reserve(std::min(rest.size(), limit));
+      uint32_t at = 0;
+      for (const char c : rest) {
+        const TokenId id = owner_.byte_ids_[static_cast<unsigned char>(c)];
+        if (id >= 0) {
+          if (limit == 0) return false;
+          --limit;
+          symbols.push_back({id, at, at + 1});
+        }
+        ++at;
+      }
+      return true;
+    };
+    const auto join = [this](const Symbol& left, const Symbol& right) {
       return owner_.pairs_.find(left.id, right.id);
-    });
-    for (const Symbol& symbol : symbols) out.push_back(symbol.id);
+    };
+    const auto emit = [&](std::span<const Symbol> tokens) {
+      for (const Symbol& token : tokens) out.push_back(token.id);
+    };
+    const auto restart = [&, first = out.size()] {
+      rest = word;
+      out.resize(first);
+    };
+    merge_word(engine_, fill, join, emit, restart);
   }
 
   const BpeTokenizer& owner_;

@@ -31,6 +31,18 @@ TEST(BpeTokenizer, MergesByRankWithinWords) {
   EXPECT_EQ(encode(*t, "", kPlain), Pieces{});
 }
 
+TEST(BpeTokenizer, AHugeWordIsMergedAsAWhole) {
+  const auto t = byte_level_example().build();
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "hello";
+  EXPECT_EQ(encode(*t, text, kPlain), Pieces(50'000, "hello"));
+  std::mt19937 random(3);
+  for (char& c : text) c = "helo"[random() % 4];
+  const auto ids = t->encode(text, kPlain);
+  ASSERT_TRUE(ids.ok());
+  EXPECT_EQ(t->decode(*ids, false), text);
+}
+
 TEST(BpeTokenizer, ControlTokensAreParsedOnlyWhereAsked) {
   const auto t = byte_level_example().build();
   EXPECT_EQ(encode(*t, "<s>hello</s>", kParsed), (Pieces{"<s>", "hello", "</s>"}));

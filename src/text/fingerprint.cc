@@ -85,7 +85,7 @@ bool same_rule(const AddedRule* a, const AddedRule* b) {
   const AddedRule& x = a != nullptr ? *a : none;
   const AddedRule& y = b != nullptr ? *b : none;
   return x.strip_left == y.strip_left && x.strip_right == y.strip_right &&
-         x.single_word == y.single_word;
+         x.single_word == y.single_word && x.late == y.late;
 }
 
 std::string describe_token(const Vocabulary& v, size_t id) {
@@ -116,7 +116,7 @@ std::string first_difference(const Vocabulary& a, const Vocabulary& b) {
     const auto token = static_cast<TokenId>(id);
     if ((!a.added.empty() || !b.added.empty()) &&
         !same_rule(rule_of(a, token), rule_of(b, token))) {
-      return which + in_a + " takes other white space beside it";
+      return which + in_a + " is matched by another rule";
     }
   }
   const size_t num_merges = std::max(a.merges.size(), b.merges.size());
@@ -152,9 +152,9 @@ TokenizerFingerprint fingerprint_of(const Vocabulary& v) {
   }
   digest.add_number(v.added.size());
   for (const AddedRule& rule : v.added) {
-    digest.add_number((uint64_t{static_cast<uint32_t>(rule.id)} << 3) |
-                      (rule.strip_left ? 4U : 0U) | (rule.strip_right ? 2U : 0U) |
-                      (rule.single_word ? 1U : 0U));
+    digest.add_number(
+        (rule.late ? uint64_t{1} << 63 : 0U) | (uint64_t{static_cast<uint32_t>(rule.id)} << 3) |
+        (rule.strip_left ? 4U : 0U) | (rule.strip_right ? 2U : 0U) | (rule.single_word ? 1U : 0U));
   }
   digest.add_number(static_cast<uint64_t>(v.pre.rules));
   digest.add_number((v.ignore_merges ? 1U : 0U) | (v.space_prefix ? 2U : 0U));

@@ -85,6 +85,12 @@ Result<void> read_rows(const json& root, Vocabulary& vocabulary) {
   for (const auto& [piece, id] : vocab.items()) {
     HEADRACE_TRY(set_row(rows, id, piece, TokenKind::normal, "model.vocab"));
   }
+  // Where only some tokens are matched in normalised text, those come late.
+  const auto is_normalized = [](const json& token) {
+    return member(token, "normalized").is_boolean() ? is_true(token, "normalized")
+                                                    : !is_true(token, "special");
+  };
+  const bool some_are_late = !std::all_of(added.begin(), added.end(), is_normalized);
   for (const json& token : added) {
     const json& content = member(token, "content");
     if (!content.is_string()) return bad("added_tokens", "expected a token with a text `content`");
@@ -92,8 +98,11 @@ Result<void> read_rows(const json& root, Vocabulary& vocabulary) {
     const auto& text = content.get_ref<const std::string&>();
     HEADRACE_TRY(set_row(rows, member(token, "id"), text, kind, "added_tokens"));
     const AddedRule rule{member(token, "id").get<TokenId>(), is_true(token, "lstrip"),
-                         is_true(token, "rstrip"), is_true(token, "single_word")};
-    if (rule.strip_left || rule.strip_right || rule.single_word) vocabulary.added.push_back(rule);
+                         is_true(token, "rstrip"), is_true(token, "single_word"),
+                         some_are_late && is_normalized(token)};
+    if (rule.strip_left || rule.strip_right || rule.single_word || rule.late) {
+      vocabulary.added.push_back(rule);
+    }
   }
   while (rows.back().kind == TokenKind::unused) rows.pop_back();
   for (const Row& row : rows) {

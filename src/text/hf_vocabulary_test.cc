@@ -61,6 +61,33 @@ TEST(HfVocabulary, AddedTokensTakeTheSpaceBesideThem) {
   EXPECT_EQ(encode(*t, "½hello²").size(), 5U);  // fractions are no word characters
 }
 
+// What Hugging Face tokenizers 0.23 makes of these.
+TEST(HfVocabulary, AddedTokensThatMeet) {
+  const auto added = [](int id, const char* content, const char* rule, bool normalized) {
+    json token = {{"id", id}, {"content", content}, {"special", false}, {"normalized", normalized}};
+    if (*rule != '\0') token[rule] = true;
+    return token;
+  };
+  json root = example();
+  // A refused token is text, also where another one lies in it.
+  root["added_tokens"] = {added(258, "<ab>", "single_word", false), added(259, "b>", "", false)};
+  EXPECT_EQ(encode(*build(root).value(), "<ab>x<ab>"),
+            (Pieces{"<", "a", "b", ">", "x", "<", "a", "b", ">"}));
+  // Tokens that are matched in normalised text come last, and see only the text that is left.
+  root["added_tokens"] = {added(258, "<ab>", "single_word", true), added(259, "b>", "", false)};
+  EXPECT_EQ(encode(*build(root).value(), "<ab>"), (Pieces{"<", "a", "b>"}));
+  EXPECT_EQ(encode(*build(root).value(), "b><ab"), (Pieces{"b>", "<", "a", "b"}));
+  root["added_tokens"] = {added(258, "ab", "single_word", true), added(259, "xx", "", false)};
+  EXPECT_EQ(encode(*build(root).value(), "abxx abq"),
+            (Pieces{"ab", "xx", "\xC4\xA0", "a", "b", "q"}));
+  EXPECT_NE(build(root).value()->fingerprint(), build(example()).value()->fingerprint());
+  // One that begins inside the white space that another took is found all the same.
+  root["added_tokens"] = {added(258, "<r>", "rstrip", false), added(259, "  <s>", "", false),
+                          added(260, "\t\t", "rstrip", false)};
+  EXPECT_EQ(encode(*build(root).value(), "a<r>   <s>"), (Pieces{"a", "<r>", "  <s>"}));
+  EXPECT_EQ(encode(*build(root).value(), "<r>\t\t\t\t b"), (Pieces{"<r>", "\t\t", "\t\t", "b"}));
+}
+
 TEST(HfVocabulary, SpecialTokensFromConfigAndTemplate) {
   json root = example();
   const auto plain = build(root, R"({"bos_token":{"content":"<s>"},"eos_token":"<r>"})").value();

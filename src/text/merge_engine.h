@@ -12,10 +12,6 @@ namespace headrace::text {
 
 inline constexpr uint32_t kNoRank = UINT32_MAX;
 
-/// Words longer than this are cut before merging, so that memory stays bounded (merging takes
-/// about 40 bytes per byte). No text that means anything has such a word.
-inline constexpr size_t kMaxMergedBytes = size_t{32} << 20;
-
 /// What joining two symbols gives: a lower rank is joined earlier.
 struct Joined {
   uint32_t rank = kNoRank;  ///< kNoRank: the pair does not join

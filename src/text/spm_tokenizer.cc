@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "text/merge_engine.h"
+#include "text/merge_word.h"
 #include "text/unicode.h"
 #include "text/word_cache.h"
 
@@ -54,6 +54,10 @@ TokenId SpmTokenizer::joinable(std::string_view piece) const {
   return id >= 0 && ranks_[static_cast<size_t>(id)] != kNoRank ? id : -1;
 }
 
+namespace {
+constexpr size_t kMaxCharBytes = 4;  // in UTF-8
+}
+
 class SpmTokenizer::SpmRun final : public Run {
  public:
   SpmRun(const SpmTokenizer& owner, size_t num_bytes) : owner_(owner), cache_(num_bytes) {}
@@ -75,47 +79,63 @@ class SpmTokenizer::SpmRun final : public Run {
 
  private:
   void append_word(std::string_view word, bool prefix, std::vector<TokenId>& out) {
-    while (word.size() > kMaxMergedBytes) {
-      append_new(word.substr(0, kMaxMergedBytes), prefix, out);
-      word.remove_prefix(kMaxMergedBytes);
-      prefix = false;
-    }
     if (prefix) return append_new(word, true, out);
     cache_.append(word, out, [&] { append_new(word, false, out); });
   }
 
   void append_new(std::string_view word, bool prefix, std::vector<TokenId>& out) {
-    const auto mark_space = [&](std::string_view text) {
-      for (const char c : text) {
-        if (c == ' ') {
-          marked_ += kSpaceMark;
-        } else {
-          marked_ += c;
-        }
+    std::string_view rest = word;
+    bool marks_prefix = prefix;
+    const auto fill = [&](size_t skip, size_t limit) {
+      if (marks_prefix && skip > 0) {
+        marks_prefix = false;
+        skip -= kSpaceMark.size();
       }
+      while (skip > 0) {
+        skip -= rest.front() == ' ' ? kSpaceMark.size() : 1;
+        rest.remove_prefix(1);
+      }
+      marked_.clear();
+      if (marks_prefix) marked_ += kSpaceMark;
+      const size_t most = limit * kMaxCharBytes;
+      std::string_view part = rest.substr(0, most);
+      for (size_t n; (n = part.find(' ')) != std::string_view::npos; part.remove_prefix(n + 1)) {
+        marked_.append(part.substr(0, n)).append(kSpaceMark);
+      }
+      marked_.append(part);
+      return decode(limit) && rest.size() <= most;
     };
-    marked_.clear();
-    marked_.reserve(word.size());
-    if (prefix) marked_ += kSpaceMark;
-    mark_space(word);
+    const auto join = [&](const Symbol& left, const Symbol& right) -> Joined {
+      const TokenId id = owner_.joinable({marked_.data() + left.begin, right.end - left.begin});
+      return id < 0 ? Joined{} : Joined{owner_.ranks_[static_cast<size_t>(id)], id};
+    };
+    const auto emit = [&](std::span<const Symbol> tokens) {
+      for (const Symbol& token : tokens) append_symbol(token, out);
+    };
+    const auto restart = [&, first = out.size()] {
+      rest = word;
+      marks_prefix = prefix;
+      out.resize(first);
+    };
+    merge_word(engine_, fill, join, emit, restart);
+  }
 
+  // Sets the engine's symbols to the first `limit` characters of marked_; false if there are more.
+  bool decode(size_t limit) {
     std::vector<Symbol>& symbols = engine_.symbols();
     symbols.clear();
-    symbols.reserve(marked_.size());
+    symbols.reserve(std::min(marked_.size(), limit));
     const char* const base = marked_.data();
     const char* const end = base + marked_.size();
     for (const char* p = base; p < end;) {
+      if (symbols.size() == limit) return false;
       const Decoded c = decode_utf8(p, end);
       const uint32_t size = c.valid ? c.size : 1;
       const auto begin = static_cast<uint32_t>(p - base);
       symbols.push_back({owner_.joinable({p, size}), begin, begin + size});
       p += size;
     }
-    engine_.merge([&](const Symbol& left, const Symbol& right) -> Joined {
-      const TokenId id = owner_.joinable({base + left.begin, right.end - left.begin});
-      return id < 0 ? Joined{} : Joined{owner_.ranks_[static_cast<size_t>(id)], id};
-    });
-    for (const Symbol& symbol : symbols) append_symbol(symbol, out);
+    return true;
   }
 
   void append_symbol(const Symbol& symbol, std::vector<TokenId>& out) const {
@@ -135,7 +155,7 @@ class SpmTokenizer::SpmRun final : public Run {
   const SpmTokenizer& owner_;
   WordCache cache_;
   MergeEngine engine_;
-  std::string marked_;  // the word with its spaces as U+2581
+  std::string marked_;  // the window at work of a word, with its spaces as U+2581
 };
 
 std::unique_ptr<BaseTokenizer::Run> SpmTokenizer::start(size_t num_bytes) const {

@@ -54,6 +54,32 @@ TEST(SpmTokenizer, RunsOfSpacesSurvive) {
   EXPECT_EQ(t->decode(t->encode("a     a", kPlain).value(), true), "a     a");
 }
 
+// Characters of every length, ill-formed bytes, and spaces that do not end the word.
+TEST(SpmTokenizer, AHugeWordKeepsEveryByte) {
+  auto builder = sentencepiece_example();
+  builder.token("b▁", TokenKind::normal, -0.6);
+  const auto t = builder.build();
+  ASSERT_NE(t, nullptr);
+  const std::string_view units[] = {"ab", "b ", " ", "éb", "中b", "\U0001F600b", "\360b", "b  "};
+  std::mt19937 random(2);
+  for (int round = 0; round < 4; ++round) {
+    std::string text = "b";
+    while (text.size() < 300'000) text += units[random() % std::size(units)];
+    const auto ids = t->encode(text, kPlain);
+    ASSERT_TRUE(ids.ok());
+    EXPECT_TRUE(t->decode(*ids, false) == text) << round;
+  }
+  std::string text, marked;
+  for (int i = 0; i < 50'000; ++i) {
+    text += "b ";
+    marked += "b▁";
+  }
+  Pieces expected(50'000, "b▁");
+  expected.insert(expected.begin(), "▁");
+  EXPECT_EQ(encode(*t, text, kPlain), expected);
+  EXPECT_EQ(encode(*t, marked, kPlain), expected);  // U+2581 in the text is a space too
+}
+
 TEST(SpmTokenizer, FallsBackToBytes) {
   const auto t = sentencepiece_example().build();
   EXPECT_EQ(encode(*t, "a\xF0\x9F\xA6\x99", kPlain),

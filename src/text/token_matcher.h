@@ -1,12 +1,14 @@
-// Finds tokens that are matched in text as a whole: control and user-defined ones. Owns a trie of
+// Finds tokens that are matched in text as a whole: control and user-defined ones. Owns tries of
 // their spellings. Must not know how the text between them is cut.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "headrace/result.h"
 #include "text/vocabulary.h"
 
@@ -20,26 +22,20 @@ class TokenMatcher {
   /// Error (unsupported): a spelling over kMaxSpelling; `key` names the list.
   static Result<TokenMatcher> make(const Vocabulary& vocabulary, std::string_view key);
 
-  struct Found {
-    TokenId id = -1;   ///< -1: nothing in the rest of the text
-    size_t begin = 0;  ///< where the text before it ends; white space that it takes is its own
-    size_t end = 0;    ///< where the text after it begins
+  /// A stretch [begin, end) of a text in which control tokens count.
+  struct Trusted {
+    size_t begin, end;
   };
 
-  /// The first match at or after `from`; the longest where several begin there. Control tokens
-  /// count only within [.., trusted_end(position)): `trusted_until` is asked for the end of
-  /// the trusted stretch that holds a position (the position itself where it is not trusted).
-  template <class TrustedUntil>
-  Found find(std::string_view text, size_t from, TrustedUntil&& trusted_until) const {
-    for (size_t at = from; at < text.size(); ++at) {
-      if (!is_first_[static_cast<unsigned char>(text[at])]) continue;
-      const Found found = match(text, from, at, trusted_until(at));
-      if (found.id >= 0) return found;
-    }
-    return {};
-  }
-
-  bool empty() const { return nodes_.size() == 1; }
+  /// Takes `text` apart, in order: `on_token` for each token found, `on_text` for what lies between
+  /// them, which is never empty. Of tokens that begin at one place the longest counts, and tokens
+  /// do not overlap; white space that one takes beside it is left out. A token that a rule refuses
+  /// is text, and no other is looked for inside it. Control tokens must lie in one of `trusted`,
+  /// which are sorted and do not touch each other. Late tokens are looked for in the text between
+  /// the others, each piece for itself.
+  void split(std::string_view text, std::span<const Trusted> trusted,
+             FunctionRef<void(std::string_view)> on_text,
+             FunctionRef<void(TokenId)> on_token) const;
 
  private:
   // Children of a node lie side by side, sorted by their byte.
@@ -50,12 +46,30 @@ class TokenMatcher {
     bool always = false;  ///< `id` is matched in untrusted text too
     TokenId id = -1;
   };
+  struct Entry {
+    std::string_view text;
+    TokenId id;
+  };
+  struct Trie {
+    std::vector<Node> nodes;
+    std::array<bool, 256> is_first{};
+  };
+  struct Found {
+    TokenId id = -1;
+    size_t end = 0;
+  };
+  class TrustedCursor;
 
-  Found match(std::string_view text, size_t from, size_t at, size_t trusted_end) const;
-  Found apply_rule(std::string_view text, size_t from, Found found) const;
+  static Trie make_trie(std::vector<Entry> entries, const Vocabulary& vocabulary);
+  static Found longest(const Trie& trie, std::string_view text, size_t at, size_t trusted_end);
+  const AddedRule* rule_of(TokenId id) const;
+  // `piece` begins at `offset` of the whole text.
+  void split_piece(const Trie& trie, TrustedCursor& trusted, std::string_view piece, size_t offset,
+                   FunctionRef<void(size_t, size_t)> on_text,
+                   FunctionRef<void(TokenId)> on_token) const;
 
-  std::vector<Node> nodes_;
-  std::array<bool, 256> is_first_{};
+  Trie first_;
+  Trie late_;
   std::vector<AddedRule> rules_;  // sorted by id
 };
 

@@ -35,7 +35,7 @@ json read_json(const fs::path& path) {
 fs::path model_file(const std::string& name) {
   const char* home = std::getenv("HEADRACE_HOME");
   const char* user = std::getenv("HOME");
-  const fs::path root = home != nullptr
+  const fs::path root = home != nullptr && *home != '\0'
                             ? fs::path(home)
                             : fs::path(user != nullptr ? user : "") / ".local/share/headrace";
   return root / "models" / name;

@@ -32,6 +32,7 @@ struct AddedRule {
   bool strip_left = false;   ///< takes the white space before it
   bool strip_right = false;  ///< takes the white space after it
   bool single_word = false;  ///< only where no letter, number or '_' touches it
+  bool late = false;         ///< looked for in the text between those that are not
 };
 
 struct Vocabulary {

@@ -5,7 +5,9 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
+import termios
 import time
 
 import harness
@@ -156,6 +158,49 @@ class Chat(harness.HeadraceTest):
         terminal.wait_for(r"/quit leaves\n.*> $")
         terminal.type("/quit\r")
         self.assertEqual(terminal.end(), 0)
+
+    def test_interrupt_between_a_message_and_its_answer(self):
+        terminal = self.start(*ALWAYS_A, "-n", 20, name="long.gguf", context=100000)
+        for i in range(20):
+            terminal.type("hello\r")
+            time.sleep(0.0003 * i)
+            terminal.type("\x03")
+            time.sleep(0.02)
+            self.assertIsNone(terminal.process.poll(), i)
+
+    def test_stopped_and_continued(self):
+        terminal = self.start(*ALWAYS_A, "-n", 2)
+        for _ in range(2):
+            os.kill(terminal.process.pid, signal.SIGSTOP)
+            self.make_cooked(terminal.master)
+            os.kill(terminal.process.pid, signal.SIGCONT)
+            terminal.wait_for("> ")
+            self.assertFalse(termios.tcgetattr(terminal.master)[3] & termios.ICANON)
+        terminal.type("hello\r")
+        terminal.wait_for(r"AA\n.*> $")
+        terminal.type("\x04")
+        self.assertEqual(terminal.end(), 0)
+
+    @staticmethod
+    def make_cooked(descriptor):
+        """As a shell does that takes the terminal."""
+        mode = termios.tcgetattr(descriptor)
+        mode[3] |= termios.ICANON | termios.ECHO
+        termios.tcsetattr(descriptor, termios.TCSANOW, mode)
+
+    def test_cut_character_swallows_nothing(self):
+        terminal = self.start(*ALWAYS_A, "-n", 2)
+        os.write(terminal.master, b"caf\xe9\r")
+        terminal.wait_for(r"AA\n.*> $")
+        os.write(terminal.master, b"\xc3a\r")
+        terminal.wait_for(r"AA\n.*> $")
+        terminal.type("/save talk.json\r")
+        terminal.wait_for(r"saved talk.json\n.*> $")
+        terminal.type("\x04")
+        self.assertEqual(terminal.end(), 0)
+        saved = json.loads((self.folder / "talk.json").read_text())
+        self.assertEqual([m["content"] for m in saved if m["role"] == "user"],
+                         ["caf\ufffd", "\ufffda"])
 
     def test_line_end_inside_a_message(self):
         terminal = self.start(*ALWAYS_A, "-n", 2)

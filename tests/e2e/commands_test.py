@@ -109,8 +109,19 @@ class Run(harness.HeadraceTest):
         self.assertEqual(process.stdout.read(4), b"AAAA")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 0, err)
+        # As where nothing catches the signal, so that a loop of a shell ends too.
+        self.assertEqual(process.returncode, -signal.SIGINT, err)
         self.assertTrue(out.endswith(b"A\n"))
+
+    def test_output_that_cannot_be_written_ends_the_answer(self):
+        path = self.tiny("long.gguf", context=1000000)
+        with open("/dev/full", "wb") as full:
+            process = subprocess.run(
+                [harness.BINARY, "run", "-m", str(path), "-p", "x", "--ignore-eos", "-n", "900000"],
+                stdout=full, stderr=subprocess.PIPE, env=self.environment(), timeout=30,
+                check=False)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(b"cannot write to standard output", process.stderr)
 
 
 class Tokens(harness.HeadraceTest):
@@ -271,6 +282,7 @@ class Inspect(harness.HeadraceTest):
         self.assertFalse(result["supported"])
         self.assertIsNone(result["memory"])
         self.assertIn("stranger", result["warnings"][0])
+        self.assertIn("this build runs gemma3, llama", result["warnings"][0])
         vocab = self.tiny("vocab.gguf", with_weights=False)
         self.assertFalse(self.succeed("inspect", vocab, "--json").json()["supported"])
 

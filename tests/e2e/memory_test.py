@@ -55,6 +55,18 @@ class TooLittle(harness.HeadraceTest):
             self.assertLess(available, weights, text)
             self.assertIn("smaller model", text)
 
+    def test_a_cache_that_a_limit_forbids(self):
+        path = self.tiny("long.gguf", context=1_000_000)  # 256 MB of KV
+        limit = 200 << 20
+        done = subprocess.run(
+            [harness.BINARY, "run", "-m", path, "-p", "Hi", "-n", "1", "-t", "1"],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env=self.environment(),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, 1, text)
+        self.assertIn("not enough memory for a cache of 1000000 tokens", text)
+        self.assertIn("smaller context with -c", text)
+
     def test_threads_that_cannot_start(self):
         path = self.tiny()
 

@@ -65,7 +65,7 @@ inline std::vector<Case> load_cases(const std::string& reference) {
 /// $HEADRACE_HOME/models/<file>, else ~/.local/share/headrace/models/<file>.
 inline std::filesystem::path model_path(const std::string& file) {
   const char* home = std::getenv("HEADRACE_HOME");
-  if (home != nullptr) return std::filesystem::path(home) / "models" / file;
+  if (home != nullptr && *home != '\0') return std::filesystem::path(home) / "models" / file;
   const char* user = std::getenv("HOME");
   return std::filesystem::path(user != nullptr ? user : "/") / ".local/share/headrace/models" /
          file;

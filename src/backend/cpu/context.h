@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -34,41 +33,34 @@ struct CpuContext {
   /// Floats of scratch that are held.
   size_t scratch_size() const { return scratch_.size(); }
 
-  /// The form that the input of a packed matrix takes.
-  ActivationForm form_of(ActivationPrecision precision) const {
-    return kernels.form[static_cast<size_t>(precision)];
-  }
-
-  /// Memory for num_rows quantised rows of a form, kept from one operation to the next.
-  QuantizedRows quantized_rows(ActivationForm form, int64_t num_rows, int64_t cols) {
-    RowsMemory& memory = rows_memory_[static_cast<size_t>(form)];
-    if (form == ActivationForm::bf16) {
-      // One row has no group; see QuantizedRows::tiles.
-      const int64_t rows = num_rows == 1 ? 1 : ceil_div(num_rows, kTileGroupRows) * kTileGroupRows;
-      const auto elements = static_cast<size_t>(rows * cols);
-      constexpr size_t kAlignment = 64;
-      if (memory.tiles.size() < elements + kAlignment) memory.tiles.resize(elements + kAlignment);
-      QuantizedRows tiles;
-      tiles.tiles = align_up(memory.tiles.data(), kAlignment);
-      tiles.cols = cols;
-      tiles.num_rows = num_rows;
-      return tiles;
-    }
+  /// Memory for num_rows quantised rows, kept from one operation to the next.
+  QuantizedRows quantized_rows(int64_t num_rows, int64_t cols) {
     const auto elements = static_cast<size_t>(num_rows * cols);
     const size_t blocks = elements / static_cast<size_t>(kBlockCols);
-    const size_t planes = form == ActivationForm::int15 ? 2 : 1;
-    if (memory.planes.size() < planes * elements) memory.planes.resize(planes * elements);
-    if (memory.block_floats.size() < 2 * blocks) memory.block_floats.resize(2 * blocks);
-    if (memory.block_sums.size() < 3 * blocks) memory.block_sums.resize(3 * blocks);
+    if (planes_.size() < 2 * elements) planes_.resize(2 * elements);
+    if (has_low_.size() < blocks) has_low_.resize(blocks);
+    if (block_floats_.size() < 2 * blocks) block_floats_.resize(2 * blocks);
+    if (block_sums_.size() < 3 * blocks) block_sums_.resize(3 * blocks);
     QuantizedRows rows;
-    rows.high = memory.planes.data();
-    if (planes == 2) rows.low = memory.planes.data() + elements;
-    rows.scale = memory.block_floats.data();
-    rows.scaled_sum = memory.block_floats.data() + blocks;
-    rows.negated_sums = memory.block_sums.data();
+    rows.high = planes_.data();
+    rows.low = planes_.data() + elements;
+    rows.has_low = has_low_.data();
+    rows.scale = block_floats_.data();
+    rows.scaled_sum = block_floats_.data() + blocks;
+    rows.negated_sums = block_sums_.data();
     rows.cols = cols;
     rows.num_rows = num_rows;
     return rows;
+  }
+
+  /// The same for rows of tiles.
+  TileRows tile_rows(int64_t num_rows, int64_t cols) {
+    // One row has no group; see TileRows.
+    const int64_t rows = num_rows == 1 ? 1 : ceil_div(num_rows, kTileGroupRows) * kTileGroupRows;
+    const auto elements = static_cast<size_t>(rows * cols);
+    constexpr size_t kAlignment = 64;
+    if (tiles_.size() < elements + kAlignment) tiles_.resize(elements + kAlignment);
+    return {align_up(tiles_.data(), kAlignment), cols, num_rows};
   }
 
   /// f(row) for each of num_rows, in parallel where a row of `work` elements makes it worthwhile.
@@ -86,15 +78,12 @@ struct CpuContext {
   ThreadPool pool;
 
  private:
-  struct RowsMemory {
-    std::vector<int8_t> planes;
-    std::vector<float> block_floats;
-    std::vector<int32_t> block_sums;
-    std::vector<uint16_t> tiles;
-  };
-
   std::vector<float> scratch_;
-  std::array<RowsMemory, kNumActivationForms> rows_memory_;
+  std::vector<uint16_t> tiles_;
+  std::vector<int8_t> planes_;
+  std::vector<uint8_t> has_low_;
+  std::vector<float> block_floats_;
+  std::vector<int32_t> block_sums_;
 };
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include "backend/cpu/context.h"
 #include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/kv_storage.h"
+#include "backend/cpu/limits.h"
 #include "backend/cpu/linear.h"
 #include "backend/cpu/matrix.h"
 
@@ -23,12 +24,17 @@ class CpuBackend final : public Backend {
   std::string description() const override { return "cpu " + std::string(context_.kernels.name); }
   int num_threads() const override { return context_.pool.num_threads(); }
 
+  double measure_peak_macs() override { return measure_cpu_peak(context_); }
+  std::string peak_instruction() const override { return context_.kernels.peak_instruction; }
+  double measure_read_rate(size_t bytes) override { return measure_cpu_read_rate(context_, bytes); }
+
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
-    const ActivationForm form = context_.form_of(weight.precision);
-    const auto storage =
-        form == ActivationForm::f32 ? MatrixStorage::decoded : MatrixStorage::packed;
-    const auto order = form == ActivationForm::bf16 ? PanelOrder::tiles : PanelOrder::columns;
-    HEADRACE_ASSIGN(auto matrix, CpuMatrix::pack(weight, context_.pool, storage, order));
+    const bool has_tiles = context_.kernels.tile_panels != nullptr;
+    const bool packs = has_tiles || context_.kernels.int_panels != nullptr;
+    HEADRACE_ASSIGN(auto matrix,
+                    CpuMatrix::pack(weight, context_.pool,
+                                    packs ? MatrixStorage::packed : MatrixStorage::decoded,
+                                    has_tiles ? PanelOrder::tiles : PanelOrder::columns));
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
 

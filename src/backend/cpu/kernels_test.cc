@@ -29,8 +29,8 @@ TEST(ReferenceKernels, EveryWidthGivesTheSameBits) {
   std::vector<float> expected;
   for (const KernelTable* table : tables) {
     std::vector<float> results(11 * 13);
-    FloatPanel args;
-    args.panel = panel.view().f32();
+    FloatRun args;
+    args.panels = panel.view().f32();
     args.x = x.view().f32();
     args.x_stride = cols;
     args.cols = cols;
@@ -38,8 +38,8 @@ TEST(ReferenceKernels, EveryWidthGivesTheSameBits) {
     args.bias = weight.view().f32();
     args.out = results.data();
     args.out_stride = 13;
-    args.num_lanes = 13;
-    table->float_panel(args);
+    args.num_outputs = 13;
+    table->f32_panels(args);
     std::vector<float> row(static_cast<size_t>(cols));
     const auto keep = [&] { results.insert(results.end(), row.begin(), row.end()); };
     table->rms_norm(x.view().f32(), weight.view().f32(), cols, 1e-5F, row.data());
@@ -107,24 +107,25 @@ TEST(ReferenceKernels, AttentionGivesTheSameBitsInEveryWidth) {
 
 /// Rows quantised together, and where their parts are by the description of QuantizedRows.
 struct Quantized {
-  Quantized(const KernelTable& table, ActivationForm form, const Tensor& x)
+  Quantized(const KernelTable& table, const Tensor& x)
       : num_rows(x.rows),
         num_blocks(x.cols / 32),
-        two_planes(form == ActivationForm::int15),
         high(static_cast<size_t>(x.rows * x.cols)),
         low(high.size()),
+        has_low(high.size() / 32),
         scale(high.size() / 32),
         scaled_sum(high.size() / 32),
         negated_sums(3 * scale.size()) {
     for (int64_t r = 0; r < x.rows; ++r) {
-      table.forms[static_cast<size_t>(form)].quantize_row(x.f32(r), r, rows());
+      table.quantize_row(x.f32(r), r, rows());
     }
   }
 
   QuantizedRows rows() {
     QuantizedRows rows;
     rows.high = high.data();
-    if (two_planes) rows.low = low.data();
+    rows.low = low.data();
+    rows.has_low = has_low.data();
     rows.scale = scale.data();
     rows.scaled_sum = scaled_sum.data();
     rows.negated_sums = negated_sums.data();
@@ -142,7 +143,7 @@ struct Quantized {
     return 32 * block_at(row, col / 32) + static_cast<size_t>(col % 32);
   }
   int32_t integer(int64_t row, int64_t col) const {
-    return two_planes ? 128 * high[at(row, col)] + low[at(row, col)] : high[at(row, col)];
+    return 128 * high[at(row, col)] + low[at(row, col)];
   }
   /// which: 0 for the block, 1 and 2 for its halves.
   int32_t negated_sum(int64_t row, int64_t block, int64_t which) const {
@@ -152,9 +153,9 @@ struct Quantized {
 
   int64_t num_rows;
   int64_t num_blocks;
-  bool two_planes;
   std::vector<int8_t> high;
   std::vector<int8_t> low;
+  std::vector<uint8_t> has_low;
   std::vector<float> scale;
   std::vector<float> scaled_sum;
   std::vector<int32_t> negated_sums;
@@ -163,37 +164,45 @@ struct Quantized {
 void expect_quantised_row(const Quantized& q, const Tensor& x, int64_t row) {
   for (int64_t block = 0; block < q.num_blocks; ++block) {
     const float scale = q.scale[q.block_at(row, block)];
+    const bool has_low = q.has_low[q.block_at(row, block)] != 0;
+    // Half a step of the plane that is written, as the largest number is 127 steps of the high one.
+    const double half_step = 0.501 * scale / (has_low ? 128 : 1);
     int32_t sums[2] = {};
     for (int64_t col = 32 * block; col < 32 * block + 32; ++col) {
       ASSERT_GE(q.high[q.at(row, col)], -127);
       ASSERT_GE(q.low[q.at(row, col)], -64);
       ASSERT_LE(q.low[q.at(row, col)], 63);
-      ASSERT_NEAR(double{scale} * q.integer(row, col), x.f32(row)[col], 0.501 * scale) << col;
+      ASSERT_NEAR(double{scale} / 128 * q.integer(row, col), x.f32(row)[col], half_step) << col;
+      if (!has_low) {
+        ASSERT_EQ(q.low[q.at(row, col)], 0);
+      }
       sums[col / 16 % 2] += q.integer(row, col);
     }
     EXPECT_EQ(q.negated_sum(row, block, 0), -(sums[0] + sums[1]));
     EXPECT_EQ(q.negated_sum(row, block, 1), -sums[0]);
     EXPECT_EQ(q.negated_sum(row, block, 2), -sums[1]);
-    EXPECT_EQ(q.scaled_sum[q.block_at(row, block)], scale * static_cast<float>(sums[0] + sums[1]));
+    EXPECT_EQ(q.scaled_sum[q.block_at(row, block)],
+              scale / 128 * static_cast<float>(sums[0] + sums[1]));
   }
 }
 
-void expect_quantised_rows(const KernelTable& table, ActivationForm form, int64_t num_rows) {
-  SCOPED_TRACE(std::string(table.name) + (form == ActivationForm::int8 ? " int8 " : " int15 ") +
-               std::to_string(num_rows));
-  const Buffer buffer = random_rows(num_rows, 96, 6, 100.0F);
+void expect_quantised_rows(const KernelTable& table, int64_t num_rows) {
+  SCOPED_TRACE(std::string(table.name) + " " + std::to_string(num_rows));
+  const Buffer buffer = uneven_rows(num_rows, 96, 6, 100.0F);
   const Tensor x = buffer.view();
   const int64_t last = num_rows - 1;
   for (int64_t col = 32; col < 64; ++col) x.f32(last)[col] = 0.0F;
   x.f32(last)[70] = -1000.0F;
-  const Quantized q(table, form, x);
+  const Quantized q(table, x);
   for (int64_t row = 0; row < num_rows; ++row) expect_quantised_row(q, x, row);
   EXPECT_EQ(q.high[q.at(last, 70)], -127);
+  EXPECT_EQ(q.has_low[q.block_at(last, 2)], 1) << "the block with the row's largest number";
+  EXPECT_EQ(q.has_low[q.block_at(last, 1)], 0);
   EXPECT_EQ(q.scale[q.block_at(last, 1)], 0.0F);
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     x.f32(last)[5] = bad;
-    const Quantized poisoned(table, form, x);
+    const Quantized poisoned(table, x);
     const size_t block = poisoned.block_at(last, 0);
     EXPECT_TRUE(std::isnan(poisoned.scale[block]));
     EXPECT_TRUE(std::isnan(poisoned.scaled_sum[block]));
@@ -202,39 +211,35 @@ void expect_quantised_rows(const KernelTable& table, ActivationForm form, int64_
     EXPECT_FALSE(std::isnan(poisoned.scale[poisoned.block_at(last, 1)]));
   }
   for (int64_t col = 0; col < 32; ++col) x.f32(last)[col] = 1e-38F;
-  const Quantized tiny(table, form, x);
+  const Quantized tiny(table, x);
   EXPECT_EQ(tiny.scale[tiny.block_at(last, 0)], 0.0F);
 }
 
 TEST(QuantizeRow, KeepsItsBitsAndItsSums) {
-  int num_forms = 0;
+  int num_tables = 0;
   for (const Isa isa : available_isas()) {
     const KernelTable& table = kernel_table(isa);
-    for (const auto form : {ActivationForm::int8, ActivationForm::int15}) {
-      if (table.forms[static_cast<size_t>(form)].quantize_row == nullptr) continue;
-      for (const int64_t num_rows : {1, 3, 8, 21}) expect_quantised_rows(table, form, num_rows);
-      ++num_forms;
-    }
+    if (table.quantize_row == nullptr) continue;
+    for (const int64_t num_rows : {1, 3, 8, 21}) expect_quantised_rows(table, num_rows);
+    ++num_tables;
   }
-  std::cout << num_forms << " forms on all instruction sets\n";
+  std::cout << num_tables << " instruction sets\n";
 }
 
 /// What a table's kernels give for packed weights and rows.
-std::vector<float> run_panels(const KernelTable& table, ActivationForm form,
-                              const CpuMatrix& matrix, const Tensor& x) {
-  Quantized q(table, form, x);
+std::vector<float> run_panels(const KernelTable& table, const CpuMatrix& matrix, const Tensor& x) {
+  Quantized q(table, x);
   const Buffer out(DType::f32, x.rows, matrix.rows());
   const auto view = matrix.packed_panels(0);
   PanelRun run;
   run.panels = view.panels;
   run.panel_bytes = view.panel_bytes;
-  run.scales_bytes = view.scales_bytes;
   run.x = q.rows();
   run.num_rows = x.rows;
   run.num_outputs = matrix.rows();
   run.out = out.view().f32();
   run.out_stride = matrix.rows();
-  table.forms[static_cast<size_t>(form)].panels[static_cast<size_t>(view.format)](run);
+  table.int_panels[static_cast<size_t>(view.format)](run);
   return to_vector(out.view());
 }
 
@@ -252,17 +257,15 @@ TEST(IntegerPanels, TablesOfOneIsaGiveTheSameBits) {
             CpuMatrix::pack({format.format, 40, 768, data, {}, "w"}, pool, MatrixStorage::packed);
         ASSERT_TRUE(matrix.ok());
         if ((*matrix)->storage() != MatrixStorage::packed) continue;
-        const Buffer x = random_rows(13, 768, 9);
+        const Buffer x = uneven_rows(13, 768, 9);
         for (int64_t i = 0; i < 768; ++i) x.view().f32(1)[i] = 1.0F;
         for (int64_t i = 0; i < 768; ++i) x.view().f32(2)[i] = i / 2 % 2 == 0 ? 1.0F : -1.0F;
-        for (const auto form : {ActivationForm::int8, ActivationForm::int15}) {
-          if (tables[0]->forms[static_cast<size_t>(form)].panels == nullptr) continue;
-          const auto expected = run_panels(*tables[0], form, **matrix, x.view());
-          for (size_t i = 1; i < tables.size(); ++i) {
-            EXPECT_TRUE(same_bits(run_panels(*tables[i], form, **matrix, x.view()), expected))
-                << format.name << " on " << tables[i]->name;
-            ++num_compared;
-          }
+        if ((*matrix)->packed_panels(0).format >= PanelFormat::f16) continue;
+        const auto expected = run_panels(*tables[0], **matrix, x.view());
+        for (size_t i = 1; i < tables.size(); ++i) {
+          EXPECT_TRUE(same_bits(run_panels(*tables[i], **matrix, x.view()), expected))
+              << format.name << " on " << tables[i]->name;
+          ++num_compared;
         }
       }
     }

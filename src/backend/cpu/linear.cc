@@ -2,7 +2,6 @@
 #include "backend/cpu/linear.h"
 
 #include <algorithm>
-#include <array>
 
 #include "backend/cpu/matrix.h"
 
@@ -21,107 +20,104 @@ const CpuMatrix& matrix_of(const LinearTask& task) {
   return static_cast<const CpuMatrix&>(*task.weight);
 }
 
-/// One call's input in the forms that its weights ask for.
+/// What the input is multiplied as.
+enum class Product : uint8_t { floats, integers, tiles };
+
+Product product_of(const CpuMatrix& matrix) {
+  if (matrix.storage() != MatrixStorage::packed) return Product::floats;
+  const CpuMatrix::PackedView view = matrix.packed_panels(0);
+  if (view.order == PanelOrder::tiles) return Product::tiles;
+  return view.format < PanelFormat::f16 ? Product::integers : Product::floats;
+}
+
+/// One call's input, also as integers or tiles where a packed weight asks for it.
 struct Input {
   const Tensor& x;
-  /// By form; made where a packed weight asks for it.
-  std::array<QuantizedRows, kNumActivationForms> quantized;
+  QuantizedRows quantized;
+  TileRows tiles;
 };
 
-void quantize(CpuContext& context, Input& input, ActivationForm form) {
+void make_tiles(CpuContext& context, Input& input) {
   const Tensor& x = input.x;
-  QuantizedRows& q = input.quantized[static_cast<size_t>(form)];
-  q = context.quantized_rows(form, x.rows, x.cols);
-  const FormKernels& kernels = context.kernels.forms[static_cast<size_t>(form)];
-  if (form == ActivationForm::bf16) {
-    context.for_rows(ceil_div(x.rows, kTileGroupRows), std::min(x.rows, kTileGroupRows) * x.cols,
-                     [&](int64_t group) { kernels.tile_rows(x.f32(), x.row_stride, group, q); });
-  } else {
-    context.for_rows(x.rows, x.cols, [&](int64_t r) { kernels.quantize_row(x.f32(r), r, q); });
-  }
+  input.tiles = context.tile_rows(x.rows, x.cols);
+  context.for_rows(
+      ceil_div(x.rows, kTileGroupRows), std::min(x.rows, kTileGroupRows) * x.cols,
+      [&](int64_t group) { context.kernels.tile_rows(x.f32(), x.row_stride, group, input.tiles); });
 }
 
-/// The form in which a matrix takes its input. Formats without panels are decoded as they are used:
-/// to tiles where these are the form, but f32 stays what it is.
-ActivationForm form_for(const CpuContext& context, const CpuMatrix& matrix) {
-  const ActivationForm form = context.form_of(matrix.precision());
-  if (matrix.storage() == MatrixStorage::packed) return form;
-  const bool tiles = matrix.storage() == MatrixStorage::source && form == ActivationForm::bf16 &&
-                     matrix.format() != Format::f32 && matrix.cols() % kTileCols == 0;
-  return tiles ? form : ActivationForm::f32;
+void quantize(CpuContext& context, Input& input) {
+  const Tensor& x = input.x;
+  input.quantized = context.quantized_rows(x.rows, x.cols);
+  context.for_rows(x.rows, x.cols,
+                   [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, input.quantized); });
 }
-
-/// One worker's memory. What is there at once: a decoded panel of floats and a row; or what tile
-/// kernels need, a decoded panel of bf16 and a row.
-struct Scratch {
-  float* data = nullptr;  ///< aligned to 64 bytes
-
-  static constexpr auto kTileFloats = kTileScratchBytes / static_cast<int64_t>(sizeof(float));
-  static int64_t size(const CpuContext& context, int64_t cols) {
-    const bool has_tiles = context.kernels.forms[static_cast<size_t>(ActivationForm::bf16)].panels;
-    const int64_t tiles = kTileFloats + kPanelRows * cols / 2 + cols;
-    const int64_t floats = (kPanelRows + 1) * cols;
-    return (std::max(has_tiles ? tiles : 0, floats) + 15) / 16 * 16;
-  }
-  float* tiles() const { return data; }
-  uint16_t* tile_panel() const { return reinterpret_cast<uint16_t*>(data + kTileFloats); }
-  float* tile_row(int64_t cols) const { return data + kTileFloats + kPanelRows * cols / 2; }
-};
 
 /// Panels [first, end) of a packed matrix times rows [first_row, end_row).
 void run_packed(const CpuContext& context, const Input& input, const LinearTask& task,
-                const CpuMatrix::PackedView& view, int64_t first, int64_t end, int64_t first_row,
-                int64_t end_row, const Scratch& scratch) {
+                int64_t first, int64_t end, int64_t first_row, int64_t end_row) {
   const CpuMatrix& matrix = matrix_of(task);
-  const auto form = static_cast<size_t>(context.form_of(matrix.precision()));
+  const CpuMatrix::PackedView view = matrix.packed_panels(first);
   const int64_t first_output = first * kPanelRows;
   PanelRun args;
   args.panels = view.panels;
   args.panel_bytes = view.panel_bytes;
-  args.scales_bytes = view.scales_bytes;
-  args.x = input.quantized[form];
+  args.x = input.quantized;
   args.first_row = first_row;
   args.num_rows = end_row - first_row;
   args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
   args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
   args.out = task.out.f32() + first_output;
   args.out_stride = task.out.row_stride;
-  args.scratch = scratch.tiles();
-  context.kernels.forms[form].panels[static_cast<size_t>(view.format)](args);
+  context.kernels.int_panels[static_cast<size_t>(view.format)](args);
 }
 
-/// Panels [first, end) of a matrix as in the file times all rows, decoded to tiles.
-void run_decoded_tiles(const CpuContext& context, const Input& input, const LinearTask& task,
-                       int64_t first, int64_t end, const Scratch& scratch) {
-  const int64_t cols = input.x.cols;
-  CpuMatrix::PackedView view;
-  view.format = PanelFormat::bf16;
-  view.panels = reinterpret_cast<const uint8_t*>(scratch.tile_panel());
-  for (int64_t panel = first; panel < end; ++panel) {
-    matrix_of(task).decode_tiles(panel, scratch.tile_row(cols), scratch.tile_panel());
-    for (int64_t row = 0; row < input.x.rows; row += kTileMostRows) {
-      run_packed(context, input, task, view, panel, panel + 1, row,
-                 std::min(input.x.rows, row + kTileMostRows), scratch);
-    }
-  }
+/// The same of a matrix in the order of tiles. scratch: kTileScratchBytes.
+void run_tiles(const CpuContext& context, const Input& input, const LinearTask& task, int64_t first,
+               int64_t end, int64_t first_row, int64_t end_row, float* scratch) {
+  const CpuMatrix& matrix = matrix_of(task);
+  const CpuMatrix::PackedView view = matrix.packed_panels(first);
+  const int64_t first_output = first * kPanelRows;
+  TileRun args;
+  args.panels = view.panels;
+  args.panel_bytes = view.panel_bytes;
+  args.x = input.tiles;
+  args.first_row = first_row;
+  args.num_rows = end_row - first_row;
+  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
+  args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
+  args.out = task.out.f32() + first_output;
+  args.out_stride = task.out.row_stride;
+  args.scratch = scratch;
+  context.kernels.tile_panels[static_cast<size_t>(view.format)](args);
 }
 
-/// Panels [first, end) of a matrix of floats times all rows.
+/// Panels [first, end) of a matrix of floats times rows [first_row, end_row). scratch: for decoding
+/// a panel of the file's format.
 void run_floats(const CpuContext& context, const Input& input, const LinearTask& task,
-                int64_t first, int64_t end, const Scratch& scratch) {
-  for (int64_t panel = first; panel < end; ++panel) {
+                int64_t first, int64_t end, int64_t first_row, int64_t end_row, float* scratch) {
+  const CpuMatrix& matrix = matrix_of(task);
+  const bool is_source = matrix.storage() == MatrixStorage::source;
+  const int64_t step = is_source ? 1 : end - first;
+  for (int64_t panel = first; panel < end; panel += step) {
     const int64_t first_output = panel * kPanelRows;
-    FloatPanel args;
-    args.panel = matrix_of(task).float_panel(panel, scratch.data);
-    args.x = input.x.f32();
+    FloatRun args;
+    args.x = input.x.f32(first_row);
     args.x_stride = input.x.row_stride;
     args.cols = input.x.cols;
-    args.num_rows = input.x.rows;
+    args.num_rows = end_row - first_row;
+    args.num_outputs = std::min((panel + step) * kPanelRows, matrix.rows()) - first_output;
     args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
-    args.out = task.out.f32() + first_output;
+    args.out = task.out.f32(first_row) + first_output;
     args.out_stride = task.out.row_stride;
-    args.num_lanes = std::min(kPanelRows, task.weight->rows() - first_output);
-    context.kernels.float_panel(args);
+    if (matrix.storage() == MatrixStorage::packed) {
+      const CpuMatrix::PackedView view = matrix.packed_panels(panel);
+      args.panels = view.panels;
+      (view.format == PanelFormat::f16 ? context.kernels.f16_panels
+                                       : context.kernels.bf16_panels)(args);
+    } else {
+      args.panels = matrix.float_panel(panel, scratch);
+      context.kernels.f32_panels(args);
+    }
   }
 }
 
@@ -135,8 +131,8 @@ struct Shares {
   int64_t num_groups = 0;
 };
 
-/// Panels a share where there are few rows and each item costs something to begin: about `items`
-/// items a thread, as many for each thread as the number of panels allows.
+/// Panels a share where there are few rows and each item costs something to begin: at most
+/// `most_items` items a thread, as many for each thread as the number of panels allows.
 int64_t even_share(int64_t num_panels, int num_threads, int64_t most_items) {
   int64_t best = num_panels;
   int64_t best_waste = INT64_MAX;
@@ -165,7 +161,7 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
   Shares shares;
   shares.num_panels = num_panels;
   shares.rows_a_group = std::max<int64_t>(1, kGroupBytes / cols / kRowStep) * kRowStep;
-  shares.rows_a_group = std::min(shares.rows_a_group, kTileMostRows);
+  if (has_tiles) shares.rows_a_group = std::min(shares.rows_a_group, kTileMostRows);
   shares.num_groups = ceil_div(num_rows, shares.rows_a_group);
   const int64_t panels = num_panels * shares.num_groups / (kItemsAThread * num_threads);
   shares.panels_a_share = std::max<int64_t>(1, panels / kPanelStep) * kPanelStep;
@@ -182,30 +178,37 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
 
 void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks) {
   if (x.rows == 0) return;
-  Input input{x, {}};
-  std::array<bool, kNumActivationForms> is_needed = {};
+  Input input{x, {}, {}};
+  bool any_integers = false;
+  bool any_tiles = false;
+  bool any_source = false;
   int64_t num_panels = 0;
   for (const LinearTask& task : tasks) {
     check_task(x, task);
     const CpuMatrix& matrix = matrix_of(task);
     num_panels += matrix.num_panels();
-    is_needed[static_cast<size_t>(form_for(context, matrix))] = true;
+    const Product product = product_of(matrix);
+    any_integers |= product == Product::integers;
+    any_tiles |= product == Product::tiles;
+    any_source |= matrix.storage() == MatrixStorage::source;
   }
-  for (size_t form = 1; form < is_needed.size(); ++form) {
-    if (is_needed[form]) quantize(context, input, static_cast<ActivationForm>(form));
-  }
+  if (any_integers) quantize(context, input);
+  if (any_tiles) make_tiles(context, input);
   const int num_threads = context.pool.num_threads();
-  const Shares shares = share_out(num_panels, x.rows, x.cols, num_threads,
-                                  is_needed[static_cast<size_t>(ActivationForm::bf16)]);
-  constexpr int64_t kAlignment = 16;  // floats
-  const int64_t scratch_size = Scratch::size(context, x.cols);
-  float* all_scratch =
+  const Shares shares = share_out(num_panels, x.rows, x.cols, num_threads, any_tiles);
+  // One worker's: a decoded panel and a row, or what tiles need.
+  constexpr int64_t kAlignment = 64 / sizeof(float);
+  constexpr auto kTileFloats = static_cast<int64_t>(kTileScratchBytes / sizeof(float));
+  const int64_t scratch_size =
+      ceil_div(std::max(any_source ? x.cols * (kPanelRows + 1) : 0, any_tiles ? kTileFloats : 0),
+               kAlignment) *
+      kAlignment;
+  float* scratch =
       align_up(context.scratch(static_cast<size_t>(scratch_size * num_threads + kAlignment)), 64);
   const auto run_item = [&](int64_t item, int worker) {
     const int64_t group = item / shares.num_shares;
     const int64_t first_row = group * shares.rows_a_group;
     const int64_t end_row = std::min(x.rows, first_row + shares.rows_a_group);
-    const Scratch scratch{all_scratch + worker * scratch_size};
     int64_t first = item % shares.num_shares * shares.panels_a_share;
     int64_t end = std::min(num_panels, first + shares.panels_a_share);
     // The tasks whose panels are among them.
@@ -213,12 +216,15 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
       const CpuMatrix& matrix = matrix_of(task);
       const int64_t task_end = std::min(end, matrix.num_panels());
       if (first < task_end) {
-        if (matrix.storage() == MatrixStorage::packed) {
-          run_packed(context, input, task, matrix.packed_panels(first), first, task_end, first_row,
-                     end_row, scratch);
+        float* worker_scratch = scratch + worker * scratch_size;
+        if (product_of(matrix) == Product::tiles) {
+          run_tiles(context, input, task, first, task_end, first_row, end_row, worker_scratch);
+        } else if (product_of(matrix) == Product::integers) {
+          run_packed(context, input, task, first, task_end, first_row, end_row);
+        } else if (matrix.storage() != MatrixStorage::source) {
+          run_floats(context, input, task, first, task_end, first_row, end_row, worker_scratch);
         } else if (group == 0) {  // decoded once for all rows
-          const bool tiles = form_for(context, matrix) == ActivationForm::bf16;
-          (tiles ? run_decoded_tiles : run_floats)(context, input, task, first, task_end, scratch);
+          run_floats(context, input, task, first, task_end, 0, x.rows, worker_scratch);
         }
       }
       first = std::max<int64_t>(0, first - matrix.num_panels());

@@ -50,8 +50,10 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   matrix->rows_ = weight.rows;
   matrix->cols_ = weight.cols;
   matrix->format_ = weight.format;
+  if (storage == MatrixStorage::packed && weight.format == Format::f32) {
+    storage = MatrixStorage::decoded;
+  }
   matrix->storage_ = storage;
-  matrix->precision_ = weight.precision;
   matrix->row_bytes_ = row_bytes;
   const int64_t num_panels = matrix->num_panels();
   uint64_t panel_size = kPanelRows * row_bytes;
@@ -60,7 +62,6 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   } else if (storage == MatrixStorage::packed) {
     if (const auto layout = panel_layout(weight.format, order, weight.cols)) {
       matrix->layout_ = *layout;
-      matrix->scales_bytes_ = panel_scales_bytes(*layout, weight.cols);
       panel_size = panel_bytes(*layout, weight.cols);
     } else {
       matrix->storage_ = MatrixStorage::source;
@@ -182,30 +183,10 @@ const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
   return scratch;
 }
 
-void CpuMatrix::decode_tiles(int64_t panel, float* row_scratch, uint16_t* out) const {
-  HEADRACE_CHECK(storage_ == MatrixStorage::source);
-  HEADRACE_CHECK_EQ(cols_ % kTileCols, 0);
-  for (int64_t lane = 0; lane < kPanelRows; ++lane) {
-    const int64_t row = panel * kPanelRows + lane;
-    if (row < rows_) {
-      decode_row(row, row_scratch);
-    } else {
-      std::fill_n(row_scratch, cols_, 0.0F);
-    }
-    for (int64_t k = 0; k < cols_; ++k) {
-      uint32_t bits;
-      std::memcpy(&bits, row_scratch + k, sizeof(bits));
-      // To nearest, ties away from zero: see kernels/amx/decode.inl.
-      out[k / kTileCols * kTileElements + lane * kTileCols + k % kTileCols] =
-          static_cast<uint16_t>((bits + 0x8000U) >> 16);
-    }
-  }
-}
-
 CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
   HEADRACE_CHECK(storage_ == MatrixStorage::packed);
-  return {layout_.format, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
-          static_cast<int64_t>(panel_bytes_), static_cast<int64_t>(scales_bytes_)};
+  return {layout_.format, layout_.order, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
+          static_cast<int64_t>(panel_bytes_)};
 }
 
 }  // namespace headrace

@@ -19,8 +19,8 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kBlocksPerSuper = kSuperBlockCols / kBlockCols;
-constexpr size_t kRegionAlignment = 64;
+/// Blocks of 32 columns in a block of 256 of the file.
+constexpr int64_t kBlocksPerSuper = 8;
 
 /// 32 columns of one row.
 struct Block32 {
@@ -118,23 +118,6 @@ Block32 read_block32(const std::byte* row, int64_t i) {
   return out;
 }
 
-size_t code_record_bytes(PanelCodes codes) {
-  switch (codes) {
-    case PanelCodes::u4:
-      return 256;
-    case PanelCodes::u5:
-      return 320;
-    case PanelCodes::u6:
-      return 384;
-    case PanelCodes::s8:
-      return 512;
-    case PanelCodes::f16:
-    case PanelCodes::bf16:
-      return 1024;
-  }
-  return 0;
-}
-
 uint32_t load_four(const uint8_t* x) {
   uint32_t v;
   std::memcpy(&v, x, 4);
@@ -146,85 +129,91 @@ void store_four(uint8_t* out, uint32_t v) {
 }
 
 /// In the order of columns: four columns of one row at once, as the four bytes of a word.
-void write_codes(const PanelLayout& layout, const uint8_t* codes, int64_t lane, uint8_t* record) {
+void write_codes(const PanelLayout& layout, const uint8_t* codes, int64_t lane, uint8_t* block) {
   const PanelCodes kind = layout.codes;
-  if (layout.order == PanelOrder::tiles) return write_tile_codes(kind, codes, lane, record);
-  record += 4 * lane;
+  if (layout.order == PanelOrder::tiles) return write_tile_codes(kind, codes, lane, block);
+  block += 4 * lane;
   if (kind == PanelCodes::s8) {
-    for (int s = 0; s < 8; ++s) store_four(record + 64 * s, load_four(codes + 4 * s));
+    for (int s = 0; s < 8; ++s) store_four(block + 64 * s, load_four(codes + 4 * s));
     return;
   }
   for (int j = 0; j < 4; ++j) {
     const uint32_t low = load_four(codes + 4 * j) & 0x0f0f0f0fU;
     const uint32_t high = load_four(codes + 4 * (j + 4)) & 0x0f0f0f0fU;
-    store_four(record + 64 * j, low | high << 4);
+    store_four(block + 64 * j, low | high << 4);
   }
   if (kind == PanelCodes::u5) {
     uint32_t bits = 0;
     for (int s = 0; s < 8; ++s) bits |= ((load_four(codes + 4 * s) >> 4) & 0x01010101U) << s;
-    store_four(record + 256, bits);
+    store_four(block + 256, bits);
   } else if (kind == PanelCodes::u6) {
     for (int i = 0; i < 2; ++i) {
       uint32_t bits = 0;
       for (int t = 0; t < 4; ++t) {
         bits |= ((load_four(codes + 4 * (4 * i + t)) >> 4) & 0x03030303U) << (2 * t);
       }
-      store_four(record + 256 + 64 * i, bits);
+      store_four(block + 256 + 64 * i, bits);
     }
   }
 }
 
-void read_codes(const PanelLayout& layout, const uint8_t* record, int64_t lane, uint8_t* codes) {
+void read_codes(const PanelLayout& layout, const uint8_t* block, int64_t lane, uint8_t* codes) {
   const PanelCodes kind = layout.codes;
-  if (layout.order == PanelOrder::tiles) return read_tile_codes(kind, record, lane, codes);
-  record += 4 * lane;
+  if (layout.order == PanelOrder::tiles) return read_tile_codes(kind, block, lane, codes);
+  block += 4 * lane;
   if (kind == PanelCodes::s8) {
-    for (int s = 0; s < 8; ++s) store_four(codes + 4 * s, load_four(record + 64 * s));
+    for (int s = 0; s < 8; ++s) store_four(codes + 4 * s, load_four(block + 64 * s));
     return;
   }
   for (int s = 0; s < 8; ++s) {
-    uint32_t four = (load_four(record + 64 * (s % 4)) >> (s / 4 * 4)) & 0x0f0f0f0fU;
+    uint32_t four = (load_four(block + 64 * (s % 4)) >> (s / 4 * 4)) & 0x0f0f0f0fU;
     if (kind == PanelCodes::u5) {
-      four |= ((load_four(record + 256) >> s) & 0x01010101U) << 4;
+      four |= ((load_four(block + 256) >> s) & 0x01010101U) << 4;
     } else if (kind == PanelCodes::u6) {
-      four |= ((load_four(record + 256 + 64 * (s / 4)) >> (s % 4 * 2)) & 0x03030303U) << 4;
+      four |= ((load_four(block + 256 + 64 * (s / 4)) >> (s % 4 * 2)) & 0x03030303U) << 4;
     }
     store_four(codes + 4 * s, four);
   }
 }
 
-/// Where the parts of one row's scales are: f16 at d and m, small numbers at small[0], small[1].
-struct ScalePlaces {
+/// Where the parts of one row's block are in a panel: the block's codes, f16 at d and m, small
+/// numbers at small[0], small[1].
+struct Places {
+  size_t codes = 0;
   size_t d = 0;
   size_t m = 0;
   size_t small[2] = {};
 };
 
-ScalePlaces scale_places(PanelScales kind, int64_t block, int64_t lane) {
-  const auto b = static_cast<size_t>(block);
-  const auto super = static_cast<size_t>(block / kBlocksPerSuper);
-  const auto within = static_cast<size_t>(block % kBlocksPerSuper);
-  const auto r = static_cast<size_t>(lane);
-  constexpr size_t kSmallBytes = 32 * kBlocksPerSuper;
-  switch (kind) {
+Places places_of(const PanelLayout& layout, int64_t block, int64_t lane) {
+  const auto kind = static_cast<size_t>(layout.scales);
+  const int64_t code_bytes = kBlockCodesBytes[static_cast<size_t>(layout.codes)];
+  const int64_t record_bytes = kRecordScalesBytes[kind] + kRecordBlocks[kind] * code_bytes;
+  const int64_t record = block / kRecordBlocks[kind] * record_bytes;
+  const int64_t within = block % kRecordBlocks[kind];
+  const auto at = [](int64_t place) { return static_cast<size_t>(place); };
+  Places out;
+  out.codes = at(record + kRecordScalesBytes[kind] + within * code_bytes);
+  out.d = at(record + 2 * lane);
+  out.m = at(record + 32 + 2 * lane);
+  switch (layout.scales) {
     case PanelScales::one:
-      return {32 * b + 2 * r, 0, {}};
+      out.d = at(record + 32 * within + 2 * lane);
+      break;
     case PanelScales::with_min:
-      return {64 * b + 2 * r, 64 * b + 32 + 2 * r, {}};
-    case PanelScales::k_min: {
-      const size_t record = super * (64 + kSmallBytes);
-      const size_t small = record + 64 + 32 * within + r;
-      return {record + 2 * r, record + 32 + 2 * r, {small, small + 16}};
-    }
-    case PanelScales::k_signed: {
-      const size_t record = super * (32 + kSmallBytes);
-      const size_t small = record + 32 + 32 * within + r;
-      return {record + 2 * r, 0, {small, small + 16}};
-    }
+      break;
+    case PanelScales::k_min:
+      out.small[0] = at(record + 64 + 32 * within + lane);
+      out.small[1] = out.small[0] + 16;
+      break;
+    case PanelScales::k_signed:
+      out.small[0] = at(record + 32 + 32 * within + lane);
+      out.small[1] = out.small[0] + 16;
+      break;
     case PanelScales::none:
       break;
   }
-  return {};
+  return out;
 }
 
 bool has_min(PanelScales kind) {
@@ -237,12 +226,10 @@ bool has_small(PanelScales kind) {
 template <PanelFormat kFormat>
 void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
               uint8_t* panel) {
-  uint8_t* codes = panel + panel_scales_bytes(layout, cols);
-  const size_t record_bytes = code_record_bytes(layout.codes);
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     const Block32 block = read_block32<kFormat>(row, i);
-    write_codes(layout, block.codes, lane, codes + static_cast<size_t>(i) * record_bytes);
-    const ScalePlaces places = scale_places(layout.scales, i, lane);
+    const Places places = places_of(layout, i, lane);
+    write_codes(layout, block.codes, lane, panel + places.codes);
     std::memcpy(panel + places.d, &block.d, 2);
     if (has_min(layout.scales)) std::memcpy(panel + places.m, &block.m, 2);
     if (has_small(layout.scales)) {
@@ -252,26 +239,25 @@ void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int
   }
 }
 
-/// 16-bit numbers, for which there is only the order of tiles.
+/// 16-bit floats. In the order of columns value k of lane `lane` is number k * 16 + lane.
 void pack_halves(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
                  uint8_t* panel) {
-  for (int64_t i = 0; i < cols / kBlockCols; ++i) {
-    uint16_t values[kBlockCols];
-    std::memcpy(values, row + static_cast<size_t>(i) * sizeof(values), sizeof(values));
-    write_tile_halves(layout.codes, values, lane,
-                      panel + static_cast<size_t>(i) * code_record_bytes(layout.codes));
+  if (layout.order == PanelOrder::tiles) {
+    return write_tile_halves(layout.codes, row, cols, lane, panel);
+  }
+  for (int64_t k = 0; k < cols; ++k) {
+    std::memcpy(panel + 2 * (k * kPanelRows + lane), row + 2 * k, 2);
   }
 }
 
 void unpack_halves(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
                    float* out) {
-  for (int64_t i = 0; i < cols / kBlockCols; ++i) {
-    uint16_t values[kBlockCols];
-    read_tile_halves(layout.codes, panel + static_cast<size_t>(i) * code_record_bytes(layout.codes),
-                     lane, values);
-    for (const uint16_t value : values) {
-      *out++ = layout.codes == PanelCodes::f16 ? f16_to_f32(value) : bf16_to_f32(value);
-    }
+  for (int64_t k = 0; k < cols; ++k) {
+    const int64_t at = layout.order == PanelOrder::tiles ? place_of_half(layout.codes, k, lane)
+                                                         : k * kPanelRows + lane;
+    uint16_t half;
+    std::memcpy(&half, panel + 2 * at, 2);
+    out[k] = layout.codes == PanelCodes::f16 ? f16_to_f32(half) : bf16_to_f32(half);
   }
 }
 
@@ -293,6 +279,10 @@ std::optional<PanelLayout> layout_in_columns(Format format) {
       return PanelLayout{PanelFormat::q5_k, PanelCodes::u5, PanelScales::k_min, 0};
     case Format::q6_k:
       return PanelLayout{PanelFormat::q6_k, PanelCodes::u6, PanelScales::k_signed, 32};
+    case Format::f16:
+      return PanelLayout{PanelFormat::f16, PanelCodes::f16, PanelScales::none, 0};
+    case Format::bf16:
+      return PanelLayout{PanelFormat::bf16, PanelCodes::bf16, PanelScales::none, 0};
     default:
       return std::nullopt;
   }
@@ -302,44 +292,17 @@ std::optional<PanelLayout> layout_in_columns(Format format) {
 
 std::optional<PanelLayout> panel_layout(Format format, PanelOrder order, int64_t cols) {
   auto layout = layout_in_columns(format);
-  if (order == PanelOrder::tiles && cols % kBlockCols == 0) {
-    if (format == Format::f16) {
-      layout = {PanelFormat::f16, PanelCodes::f16, PanelScales::none, 0};
-    } else if (format == Format::bf16) {
-      layout = {PanelFormat::bf16, PanelCodes::bf16, PanelScales::none, 0};
-    }
-  }
-  if (layout) layout->order = order;
+  if (layout && cols % kBlockCols == 0) layout->order = order;
   return layout;
 }
 
-size_t panel_scales_bytes(const PanelLayout& layout, int64_t cols) {
-  const auto blocks = static_cast<size_t>(cols / kBlockCols);
-  const auto supers = static_cast<size_t>(cols / kSuperBlockCols);
-  constexpr size_t kSmallBytes = 32 * kBlocksPerSuper;
-  size_t bytes = 0;
-  switch (layout.scales) {
-    case PanelScales::one:
-      bytes = 32 * blocks;
-      break;
-    case PanelScales::with_min:
-      bytes = 64 * blocks;
-      break;
-    case PanelScales::k_min:
-      bytes = supers * (64 + kSmallBytes);
-      break;
-    case PanelScales::k_signed:
-      bytes = supers * (32 + kSmallBytes);
-      break;
-    case PanelScales::none:
-      break;
-  }
-  return (bytes + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment;
-}
-
 size_t panel_bytes(const PanelLayout& layout, int64_t cols) {
-  return panel_scales_bytes(layout, cols) +
-         static_cast<size_t>(cols / kBlockCols) * code_record_bytes(layout.codes);
+  if (layout.scales == PanelScales::none) return static_cast<size_t>(cols * kPanelRows * 2);
+  const auto kind = static_cast<size_t>(layout.scales);
+  const int64_t num_blocks = cols / kBlockCols;
+  const int64_t num_records = (num_blocks + kRecordBlocks[kind] - 1) / kRecordBlocks[kind];
+  return static_cast<size_t>(num_records * kRecordScalesBytes[kind] +
+                             num_blocks * kBlockCodesBytes[static_cast<size_t>(layout.codes)]);
 }
 
 void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
@@ -369,9 +332,9 @@ void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t col
 
 void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
                       float* out) {
-  if (layout.scales == PanelScales::none) return unpack_halves(layout, panel, cols, lane, out);
-  const uint8_t* codes = panel + panel_scales_bytes(layout, cols);
-  const size_t record_bytes = code_record_bytes(layout.codes);
+  if (layout.scales == PanelScales::none) {
+    return unpack_halves(layout, panel, cols, lane, out);
+  }
   const auto half_at = [&](size_t place) {
     uint16_t half;
     std::memcpy(&half, panel + place, 2);
@@ -379,8 +342,8 @@ void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t c
   };
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     uint8_t q[32];
-    read_codes(layout, codes + static_cast<size_t>(i) * record_bytes, lane, q);
-    const ScalePlaces places = scale_places(layout.scales, i, lane);
+    const Places places = places_of(layout, i, lane);
+    read_codes(layout, panel + places.codes, lane, q);
     const float d = half_at(places.d);
     float scale[2] = {d, d};
     float min = 0.0F;

@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-/// How a format is packed.
+/// How a format is packed. Floats: code_offset is 0.
 struct PanelLayout {
   PanelFormat format;
   PanelCodes codes;
@@ -20,11 +20,11 @@ struct PanelLayout {
   PanelOrder order = PanelOrder::columns;
 };
 
-/// Nothing for formats that are kept as in the file. `cols`: of the matrix.
+/// Nothing for formats that are kept as in the file. In the order of tiles cols has to be a
+/// multiple of 32: matrices that have other columns, of f16 or bf16, get the other order.
 std::optional<PanelLayout> panel_layout(Format format, PanelOrder order, int64_t cols);
 
-/// Bytes of the region of scales and of the whole panel; both multiples of 64.
-size_t panel_scales_bytes(const PanelLayout& layout, int64_t cols);
+/// A multiple of 64.
 size_t panel_bytes(const PanelLayout& layout, int64_t cols);
 
 /// Writes one row of the file (cols weights) into lane `lane` of a zeroed panel.

@@ -36,6 +36,18 @@ inline Buffer random_rows(int64_t rows, int64_t cols, uint64_t seed, float size 
   return buffer;
 }
 
+/// Rows with blocks of 32 columns that are far larger than the others, in places that differ from
+/// row to row: quantised, some blocks of some rows have a low plane.
+inline Buffer uneven_rows(int64_t rows, int64_t cols, uint64_t seed, float size = 1.0F) {
+  Buffer buffer = random_rows(rows, cols, seed, size);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t k = 0; k < cols; ++k) {
+      if ((k / 32 + r) % 5 == 0) buffer.view().f32(r)[k] *= 8.0F;
+    }
+  }
+  return buffer;
+}
+
 inline std::vector<float> to_vector(const Tensor& x) {
   std::vector<float> out;
   for (int64_t r = 0; r < x.rows; ++r) out.insert(out.end(), x.f32(r), x.f32(r) + x.cols);

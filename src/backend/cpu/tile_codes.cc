@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "backend/cpu/kernels/kernel_table.h"
+
 namespace headrace {
 namespace {
 
@@ -35,7 +37,7 @@ constexpr uint8_t rotate_down(uint8_t code) {
 /// The last row of u5 is spread over the vectors.
 constexpr int64_t kSpreadLane = 15;
 
-/// Of u6: which byte and bit of a record the parts of a code have.
+/// Of u6: which byte and bit of a block the parts of a code have.
 struct PlaceU6 {
   size_t low;
   int low_shift;
@@ -52,46 +54,46 @@ PlaceU6 place_u6(int64_t lane, int j) {
 
 }  // namespace
 
-void write_tile_codes(PanelCodes kind, const uint8_t* codes, int64_t lane, uint8_t* record) {
+void write_tile_codes(PanelCodes kind, const uint8_t* codes, int64_t lane, uint8_t* block) {
   if (kind == PanelCodes::s8) {
-    for (int j = 0; j < kColumns; ++j) record[32 * lane + evens_first(j)] = codes[j];
+    for (int j = 0; j < kColumns; ++j) block[32 * lane + evens_first(j)] = codes[j];
   } else if (kind == PanelCodes::u4) {
     for (int g = 0; g < 8; ++g) {
       const uint8_t* four = codes + 4 * g;
       const auto bits =
           static_cast<uint16_t>(four[0] | four[1] << 4 | four[2] << 8 | four[3] << 12);
-      std::memcpy(record + 64 * (lane / 4) + 8 * g + 2 * (lane % 4), &bits, sizeof(bits));
+      std::memcpy(block + 64 * (lane / 4) + 8 * g + 2 * (lane % 4), &bits, sizeof(bits));
     }
   } else if (kind == PanelCodes::u5) {
     for (int g = 0; g < 8; ++g) {
       uint64_t field = 0;
       for (int t = 3; t >= 0; --t) field = field << 5 | rotate_up(codes[4 * g + t]);
       if (lane != kSpreadLane) {
-        add_bits(record + 64 * (lane / 3) + 8 * g, field << (20 * (lane % 3)));
+        add_bits(block + 64 * (lane / 3) + 8 * g, field << (20 * (lane % 3)));
         continue;
       }
       for (int bit = 0; bit < 5; ++bit) {
         uint64_t four = 0;
         for (int t = 0; t < 4; ++t) four |= (field >> (5 * t + bit) & 1) << t;
-        add_bits(record + 64 * bit + 8 * g, four << 60);
+        add_bits(block + 64 * bit + 8 * g, four << 60);
       }
     }
   } else {
     for (int j = 0; j < kColumns; ++j) {
       const PlaceU6 place = place_u6(lane, j);
-      record[place.low] |= static_cast<uint8_t>((codes[j] & 0x0f) << place.low_shift);
-      record[place.high] |= static_cast<uint8_t>(codes[j] >> 4 << place.high_shift);
+      block[place.low] |= static_cast<uint8_t>((codes[j] & 0x0f) << place.low_shift);
+      block[place.high] |= static_cast<uint8_t>(codes[j] >> 4 << place.high_shift);
     }
   }
 }
 
-void read_tile_codes(PanelCodes kind, const uint8_t* record, int64_t lane, uint8_t* codes) {
+void read_tile_codes(PanelCodes kind, const uint8_t* block, int64_t lane, uint8_t* codes) {
   if (kind == PanelCodes::s8) {
-    for (int j = 0; j < kColumns; ++j) codes[j] = record[32 * lane + evens_first(j)];
+    for (int j = 0; j < kColumns; ++j) codes[j] = block[32 * lane + evens_first(j)];
   } else if (kind == PanelCodes::u4) {
     for (int g = 0; g < 8; ++g) {
       uint16_t bits;
-      std::memcpy(&bits, record + 64 * (lane / 4) + 8 * g + 2 * (lane % 4), sizeof(bits));
+      std::memcpy(&bits, block + 64 * (lane / 4) + 8 * g + 2 * (lane % 4), sizeof(bits));
       for (int t = 0; t < 4; ++t) codes[4 * g + t] = bits >> (4 * t) & 0x0f;
     }
   } else if (kind == PanelCodes::u5) {
@@ -99,11 +101,11 @@ void read_tile_codes(PanelCodes kind, const uint8_t* record, int64_t lane, uint8
       for (int t = 0; t < 4; ++t) {
         uint8_t code = 0;
         if (lane != kSpreadLane) {
-          const uint64_t word = load_word(record + 64 * (lane / 3) + 8 * g);
+          const uint64_t word = load_word(block + 64 * (lane / 3) + 8 * g);
           code = word >> (20 * (lane % 3) + 5 * t) & 0x1f;
         } else {
           for (int bit = 0; bit < 5; ++bit) {
-            const uint64_t word = load_word(record + 64 * bit + 8 * g);
+            const uint64_t word = load_word(block + 64 * bit + 8 * g);
             code = static_cast<uint8_t>(code | (word >> (60 + t) & 1) << bit);
           }
         }
@@ -113,24 +115,24 @@ void read_tile_codes(PanelCodes kind, const uint8_t* record, int64_t lane, uint8
   } else {
     for (int j = 0; j < kColumns; ++j) {
       const PlaceU6 place = place_u6(lane, j);
-      const int low = record[place.low] >> place.low_shift & 0x0f;
-      const int high = record[place.high] >> place.high_shift & 3;
+      const int low = block[place.low] >> place.low_shift & 0x0f;
+      const int high = block[place.high] >> place.high_shift & 3;
       codes[j] = static_cast<uint8_t>(low | high << 4);
     }
   }
 }
 
-void write_tile_halves(PanelCodes kind, const uint16_t* values, int64_t lane, uint8_t* record) {
-  for (int j = 0; j < kColumns; ++j) {
-    const int at = kind == PanelCodes::f16 ? evens_first(j) : j;
-    std::memcpy(record + 64 * lane + 2 * at, values + j, sizeof(uint16_t));
-  }
+int64_t place_of_half(PanelCodes kind, int64_t column, int64_t lane) {
+  const int64_t block = column / kColumns;
+  const auto j = static_cast<int>(column % kColumns);
+  const int at = kind == PanelCodes::f16 ? evens_first(j) : j;
+  return (block * kPanelRows + lane) * kColumns + at;
 }
 
-void read_tile_halves(PanelCodes kind, const uint8_t* record, int64_t lane, uint16_t* values) {
-  for (int j = 0; j < kColumns; ++j) {
-    const int at = kind == PanelCodes::f16 ? evens_first(j) : j;
-    std::memcpy(values + j, record + 64 * lane + 2 * at, sizeof(uint16_t));
+void write_tile_halves(PanelCodes kind, const std::byte* row, int64_t cols, int64_t lane,
+                       uint8_t* panel) {
+  for (int64_t k = 0; k < cols; ++k) {
+    std::memcpy(panel + 2 * place_of_half(kind, k, lane), row + 2 * k, 2);
   }
 }
 

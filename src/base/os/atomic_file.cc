@@ -35,6 +35,17 @@ Result<AtomicFile> AtomicFile::create(const std::string& temporary) {
   return AtomicFile(fd, temporary);
 }
 
+Result<AtomicFile> AtomicFile::create_beside(const std::string& path) {
+  constexpr int kMaxTries = 1000;
+  for (int n = 0;; ++n) {
+    const std::string name =
+        path + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".partial";
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) return AtomicFile(fd, name);
+    if (errno != EEXIST || n == kMaxTries) return write_error(path, errno);
+  }
+}
+
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)), temporary_(std::move(other.temporary_)) {}
 

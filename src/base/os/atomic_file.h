@@ -15,6 +15,9 @@ class AtomicFile {
   /// Begins writing to `temporary`, which must be on the file system of the final name; an existing
   /// one is replaced. Errors: io_error, resource_exhausted (disk full).
   static Result<AtomicFile> create(const std::string& temporary);
+  /// The same under a new name of its own beside `path`, which begins with it: no file that is
+  /// there already is touched. Errors: those of create, about `path`.
+  static Result<AtomicFile> create_beside(const std::string& path);
 
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -56,6 +57,28 @@ TEST_F(AtomicFileTest, AppearsWithCommitOnly) {
   ASSERT_TRUE(file->commit(path_).ok());
   EXPECT_EQ(content(path_), "new text");
   EXPECT_EQ(num_files(), 1u);
+}
+
+TEST_F(AtomicFileTest, BesideAFileNothingElseIsTouched) {
+  // The names that this process would take first.
+  const std::string taken = path_ + "." + std::to_string(::getpid()) + "-";
+  std::ofstream(taken + "0.partial") << "mine";
+  std::filesystem::create_symlink(path_, taken + "1.partial");
+  {
+    auto first = AtomicFile::create_beside(path_);
+    auto second = AtomicFile::create_beside(path_);
+    ASSERT_TRUE(first.ok());
+    ASSERT_TRUE(second.ok());
+    ASSERT_TRUE(first->write(bytes_of("first")).ok());
+    ASSERT_TRUE(second->write(bytes_of("second")).ok());
+    EXPECT_EQ(num_files(), 4u);
+    ASSERT_TRUE(first->commit(path_).ok());
+    EXPECT_EQ(content(path_), "first");
+  }
+  EXPECT_EQ(content(path_), "first");
+  EXPECT_EQ(content(taken + "0.partial"), "mine");
+  EXPECT_EQ(num_files(), 3u);
+  EXPECT_EQ(AtomicFile::create_beside("/no/such/folder/x").error().where, "/no/such/folder/x");
 }
 
 TEST_F(AtomicFileTest, AFullDiskIsAnErrorAndLeavesNothing) {

@@ -20,6 +20,7 @@ Error open_error(const std::string& path, int error_number) {
   error.message =
       missing ? "no such file" : std::string("cannot open: ") + std::strerror(error_number);
   error.where = path;
+  error.hint = missing ? "check the path" : "check its permissions";
   return error;
 }
 
@@ -36,10 +37,12 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   if (!S_ISREG(info.st_mode)) {
     ::close(fd);
-    return Error{
-        ErrorCode::io_error,
-        S_ISDIR(info.st_mode) ? "is a directory, expected a file" : "is not a regular file", path,
-        ""};
+    if (S_ISDIR(info.st_mode)) {
+      return Error{ErrorCode::io_error, "is a directory, expected a file", path,
+                   "name a file in it"};
+    }
+    return Error{ErrorCode::io_error, "is a pipe or a device, expected a file", path,
+                 "write what it gives into a file, and name that"};
   }
   if (info.st_size == 0) {
     ::close(fd);

@@ -35,7 +35,9 @@ TEST(MappedFile, EachBadPathHasItsOwnError) {
   EXPECT_NE(directory.error().message.find("directory"), std::string::npos);
   EXPECT_EQ(MappedFile::open(write_file("headrace_empty", "")).error().code,
             ErrorCode::corrupt_data);
-  EXPECT_EQ(MappedFile::open("/dev/null").error().code, ErrorCode::io_error);
+  const auto device = MappedFile::open("/dev/null");
+  EXPECT_EQ(device.error().code, ErrorCode::io_error);
+  EXPECT_FALSE(device.error().hint.empty());
 }
 
 }  // namespace

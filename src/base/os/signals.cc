@@ -8,22 +8,38 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 
 namespace headrace {
 namespace {
 
 // A signal handler can reach nothing but a global.
 std::atomic<bool> interrupt_flag{false};
+std::atomic<bool> resize_flag{false};
+std::atomic<bool> continue_flag{false};
 std::atomic<int> wake_write{-1};
-int wake_read = -1;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-extern "C" void on_interrupt(int) {
+// Of the main thread.
+int wake_read = -1;
+bool has_guard = false;
+
+void set(std::atomic<bool>& flag) {
   const int saved = errno;
-  interrupt_flag.store(true, std::memory_order_relaxed);
+  flag.store(true);
   // A full pipe is readable as it is.
   [[maybe_unused]] const ssize_t written = ::write(wake_write.load(), "", 1);
   errno = saved;
+}
+
+extern "C" void on_interrupt(int) {
+  set(interrupt_flag);
+}
+extern "C" void on_resize(int) {
+  set(resize_flag);
+}
+extern "C" void on_continue(int) {
+  set(continue_flag);
 }
 
 /// The pipe lives as long as the process.
@@ -35,43 +51,95 @@ void open_wake_pipe() {
   wake_write.store(ends[1]);
 }
 
+void drain_wake_pipe() {
+  std::array<char, 64> bytes{};
+  while (wake_read >= 0 && ::read(wake_read, bytes.data(), bytes.size()) > 0) {
+  }
+}
+
+void handle(int signal, void (*handler)(int), struct sigaction* saved) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  ::sigemptyset(&action.sa_mask);
+  action.sa_flags = 0;  // blocked reads return, so that a prompt sees the flag
+  ::sigaction(signal, &action, saved);
+}
+
 }  // namespace
 
 struct InterruptGuard::Saved {
   struct sigaction interrupt {};
   struct sigaction terminate {};
+  struct sigaction hang_up {};
   bool catches_terminate = false;
 };
 
-InterruptGuard::InterruptGuard(bool catch_terminate) : saved_(new Saved) {
+InterruptGuard::InterruptGuard(bool catch_terminate) : saved_(nullptr) {
+  if (has_guard) return;
+  has_guard = true;
+  saved_ = new Saved;
   open_wake_pipe();
   clear();
   saved_->catches_terminate = catch_terminate;
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  ::sigemptyset(&action.sa_mask);
-  action.sa_flags = 0;  // blocked reads return, so that a prompt sees the flag
-  ::sigaction(SIGINT, &action, &saved_->interrupt);
-  if (catch_terminate) ::sigaction(SIGTERM, &action, &saved_->terminate);
+  handle(SIGINT, on_interrupt, &saved_->interrupt);
+  if (catch_terminate) {
+    handle(SIGTERM, on_interrupt, &saved_->terminate);
+    handle(SIGHUP, on_interrupt, &saved_->hang_up);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
+  if (saved_ == nullptr) return;
   ::sigaction(SIGINT, &saved_->interrupt, nullptr);
-  if (saved_->catches_terminate) ::sigaction(SIGTERM, &saved_->terminate, nullptr);
+  if (saved_->catches_terminate) {
+    ::sigaction(SIGTERM, &saved_->terminate, nullptr);
+    ::sigaction(SIGHUP, &saved_->hang_up, nullptr);
+  }
   delete saved_;
+  has_guard = false;
 }
 
 bool InterruptGuard::interrupted() {
-  return interrupt_flag.load(std::memory_order_relaxed);
+  return interrupt_flag.load();
 }
 void InterruptGuard::clear() {
-  interrupt_flag.store(false, std::memory_order_relaxed);
-  std::array<char, 64> bytes{};
-  while (wake_read >= 0 && ::read(wake_read, bytes.data(), bytes.size()) > 0) {
-  }
+  drain_wake_pipe();
+  interrupt_flag.store(false);
 }
-int InterruptGuard::descriptor() {
+
+struct TerminalSignals::Saved {
+  struct sigaction resize {};
+  struct sigaction go_on {};
+};
+
+TerminalSignals::TerminalSignals() : saved_(new Saved) {
+  open_wake_pipe();
+  resize_flag.store(false);
+  continue_flag.store(false);
+  handle(SIGWINCH, on_resize, &saved_->resize);
+  handle(SIGCONT, on_continue, &saved_->go_on);
+}
+
+TerminalSignals::~TerminalSignals() {
+  ::sigaction(SIGWINCH, &saved_->resize, nullptr);
+  ::sigaction(SIGCONT, &saved_->go_on, nullptr);
+  delete saved_;
+}
+
+TerminalSignals::Seen TerminalSignals::take() {
+  // In this order: a signal that comes in between is seen, at the latest by the next call.
+  drain_wake_pipe();
+  return {resize_flag.exchange(false), continue_flag.exchange(false)};
+}
+
+int wake_descriptor() {
   return wake_read;
+}
+
+void end_by_interrupt() {
+  handle(SIGINT, SIG_DFL, nullptr);
+  ::raise(SIGINT);
+  std::_Exit(130);  // SIGINT is blocked
 }
 
 void ignore_file_size_signal() {

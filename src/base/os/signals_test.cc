@@ -36,13 +36,45 @@ bool is_readable(int descriptor) {
 
 TEST(InterruptGuard, DescriptorIsReadableAfterASignal) {
   const InterruptGuard guard;
-  const int descriptor = InterruptGuard::descriptor();
+  const int descriptor = wake_descriptor();
   ASSERT_GE(descriptor, 0);
   EXPECT_FALSE(is_readable(descriptor));
   for (int i = 0; i < 3; ++i) ::raise(SIGINT);
   EXPECT_TRUE(is_readable(descriptor));
   InterruptGuard::clear();
   EXPECT_FALSE(is_readable(descriptor));
+}
+
+TEST(InterruptGuard, OneInsideAnotherChangesNothing) {
+  const InterruptGuard outer;
+  ::raise(SIGINT);
+  {
+    const InterruptGuard inner(/*catch_terminate=*/true);
+    EXPECT_TRUE(InterruptGuard::interrupted());
+  }
+  ::raise(SIGINT);  // still caught
+  EXPECT_TRUE(InterruptGuard::interrupted());
+}
+
+TEST(TerminalSignals, AreSeenOnce) {
+  const TerminalSignals signals;
+  ::raise(SIGWINCH);
+  ::raise(SIGCONT);
+  EXPECT_TRUE(is_readable(wake_descriptor()));
+  const auto seen = TerminalSignals::take();
+  EXPECT_TRUE(seen.resized);
+  EXPECT_TRUE(seen.continued);
+  EXPECT_FALSE(is_readable(wake_descriptor()));
+  EXPECT_FALSE(TerminalSignals::take().resized);
+}
+
+TEST(EndByInterrupt, IsADeathByTheSignal) {
+  EXPECT_EXIT(
+      {
+        const InterruptGuard guard;
+        end_by_interrupt();
+      },
+      ::testing::KilledBySignal(SIGINT), "");
 }
 
 }  // namespace

@@ -1,29 +1,64 @@
 // See activations.h.
 #include "model/blocks/activations.h"
 
-#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/saturating.h"
 
 namespace headrace {
+namespace {
+
+struct Kind {
+  Buffer Activations::*buffer;
+  int64_t ActivationSizes::*width;
+};
+
+constexpr std::array kRowBuffers = {
+    Kind{&Activations::x, &ActivationSizes::embedding},
+    Kind{&Activations::normed, &ActivationSizes::embedding},
+    Kind{&Activations::delta, &ActivationSizes::embedding},
+    Kind{&Activations::q, &ActivationSizes::queries},
+    Kind{&Activations::k, &ActivationSizes::keys},
+    Kind{&Activations::v, &ActivationSizes::keys},
+    Kind{&Activations::attended, &ActivationSizes::queries},
+    Kind{&Activations::gate, &ActivationSizes::feed_forward},
+    Kind{&Activations::up, &ActivationSizes::feed_forward},
+};
+
+constexpr std::array kLogitRowBuffers = {
+    Kind{&Activations::last, &ActivationSizes::embedding},
+    Kind{&Activations::logits, &ActivationSizes::vocab},
+};
+
+uint64_t bytes_of(std::span<const Kind> kinds, const ActivationSizes& sizes, int64_t rows) {
+  uint64_t width = 0;
+  for (const Kind& kind : kinds) {
+    width = saturating_add(width, static_cast<uint64_t>(sizes.*kind.width));
+  }
+  return saturating_mul<uint64_t>(saturating_mul(width, static_cast<uint64_t>(rows)),
+                                  sizeof(float));
+}
+
+}  // namespace
+
+uint64_t buffer_bytes(const ActivationSizes& sizes, int64_t rows, int64_t logit_rows) {
+  return saturating_add(bytes_of(kRowBuffers, sizes, rows),
+                        bytes_of(kLogitRowBuffers, sizes, logit_rows));
+}
 
 void Activations::reserve(int64_t max_rows, int64_t max_logit_rows) {
+  const auto allocate = [&](std::span<const Kind> kinds, int64_t rows) {
+    for (const Kind& kind : kinds) {
+      this->*kind.buffer = backend_->allocate(DType::f32, rows, sizes_.*kind.width);
+    }
+  };
   if (max_rows > max_rows_) {
-    for (Buffer* buffer : {&x, &normed, &delta}) {
-      *buffer = backend_->allocate(DType::f32, max_rows, sizes_.embedding);
-    }
-    for (Buffer* buffer : {&q, &attended}) {
-      *buffer = backend_->allocate(DType::f32, max_rows, sizes_.queries);
-    }
-    for (Buffer* buffer : {&k, &v}) {
-      *buffer = backend_->allocate(DType::f32, max_rows, sizes_.keys);
-    }
-    for (Buffer* buffer : {&gate, &up}) {
-      *buffer = backend_->allocate(DType::f32, max_rows, sizes_.feed_forward);
-    }
+    allocate(kRowBuffers, max_rows);
     max_rows_ = max_rows;
   }
   if (max_logit_rows > max_logit_rows_) {
-    last = backend_->allocate(DType::f32, max_logit_rows, sizes_.embedding);
-    logits = backend_->allocate(DType::f32, max_logit_rows, sizes_.vocab);
+    allocate(kLogitRowBuffers, max_logit_rows);
     max_logit_rows_ = max_logit_rows;
   }
 }

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-/// How wide the buffers must be, in features.
+/// How wide the buffers are, in features.
 struct ActivationSizes {
   int64_t embedding = 0;
   int64_t queries = 0;  ///< num_heads * head_dim
@@ -15,6 +15,9 @@ struct ActivationSizes {
   int64_t feed_forward = 0;
   int64_t vocab = 0;
 };
+
+/// Bytes of the buffers after reserve(rows, logit_rows); the largest number if that does not fit.
+uint64_t buffer_bytes(const ActivationSizes& sizes, int64_t rows, int64_t logit_rows);
 
 class Activations {
  public:

@@ -44,8 +44,8 @@ struct TemplateInput {
 /// transformers: trim_blocks, lstrip_blocks, loop controls, generation blocks, plain-JSON tojson,
 /// raise_exception, strftime_now. It differs where that cannot matter to a prompt: integers have 64
 /// bits and overflow is an error; generators run when they are made; special tokens that a model
-/// lacks are empty strings; include, import, extends, autoescape and the filters random, pprint,
-/// urlize and wordwrap are unsupported.
+/// lacks are empty strings; include, import, extends, autoescape and the filters random and
+/// urlize are unsupported.
 class ChatTemplate {
  public:
   /// Errors: invalid_argument with line and what was expected; unsupported constructs by name.

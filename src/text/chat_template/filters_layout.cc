@@ -1,11 +1,14 @@
-// Filters that lay text out: indent, center, truncate; and the one for XML attributes.
+// Filters that lay text out: indent, center, truncate, wordwrap, pprint; and the one for XML
+// attributes.
 #include <algorithm>
 #include <cmath>
 
 #include "text/chat_template/interpreter.h"
 #include "text/chat_template/markup.h"
 #include "text/chat_template/number_format.h"
+#include "text/chat_template/pretty.h"
 #include "text/chat_template/text_ops.h"
+#include "text/chat_template/wrap.h"
 
 namespace headrace::jinja {
 
@@ -90,6 +93,47 @@ Value filter_truncate(Interpreter& in, const Value& v, Args& args) {
   return in.make_string(std::move(made));
 }
 
+Value filter_wordwrap(Interpreter& in, const Value& v, Args& args) {
+  const Bound bound("wordwrap", args,
+                    {"width", "break_long_words", "wrapstring", "break_on_hyphens"});
+  const Text& text = need_string(v, "wordwrap");
+  const Text between = bound[2].is(Kind::none) ? Text("\n", text.all_trusted())
+                                               : need_string(bound[2], "wordwrap's wrapstring");
+  WrapOptions options;
+  options.width = bound.integer(0, options.width);
+  options.break_long_words = bound.truth(1, true);
+  options.cut_at_hyphens = bound.truth(3, true);
+  // Python compares with True here, and takes any true value there.
+  options.split_at_hyphens =
+      options.cut_at_hyphens && (!bound.has(3) || bound[3].is(Kind::boolean));
+  TextBuilder out(in.budget());
+  bool first_paragraph = true;
+  for (const auto& paragraph : split_lines(in.budget(), text)) {
+    if (options.width <= 0) {
+      fail("wordwrap: expected a width of at least 1, found " + std::to_string(options.width));
+    }
+    if (!first_paragraph) out.append(between);
+    first_paragraph = false;
+    bool first_line = true;
+    const size_t start = paragraph.text.begin;
+    wrap_paragraph(in.budget(), text.view().substr(start, paragraph.text.end - start), options,
+                   [&](size_t begin, size_t end) {
+                     if (!first_line) out.append(between);
+                     first_line = false;
+                     append_escaped_if(out, text.slice(start + begin, start + end),
+                                       between.markup());
+                   });
+  }
+  Text made = out.take();
+  made.set_markup(between.markup());
+  return in.make_string(std::move(made));
+}
+
+Value filter_pprint(Interpreter& in, const Value& v, Args& args) {
+  const Bound bound("pprint", args, {});
+  return in.make_string(pretty_text(in, v));
+}
+
 Value filter_xmlattr(Interpreter& in, const Value& v, Args& args) {
   const Bound bound("xmlattr", args, {"autospace"});
   if (v.is_undefined()) fail_undefined(v);
@@ -146,6 +190,8 @@ const std::vector<NamedBuiltin>& layout_filters() {
       {"center", filter_center},
       {"indent", filter_indent},
       {"truncate", filter_truncate},
+      {"wordwrap", filter_wordwrap},
+      {"pprint", filter_pprint},
       {"xmlattr", filter_xmlattr},
       {"filesizeformat", filter_filesizeformat},
   };

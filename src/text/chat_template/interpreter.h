@@ -167,7 +167,4 @@ class Interpreter {
   std::vector<std::shared_ptr<const Object>> spaces_, loops_;
 };
 
-/// n bytes of text as a Python float's repr ("1.0", "1e+16", "inf").
-std::string repr_of_double(double value);
-
 }  // namespace headrace::jinja

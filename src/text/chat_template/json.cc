@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "text/chat_template/interpreter.h"
+#include "text/chat_template/printing.h"
 #include "text/chat_template/unicode.h"
 
 namespace headrace::jinja {

@@ -45,6 +45,8 @@ TEST(Limits, SharedPartsCostWhatWalkingThemCosts) {
       "{% set ns.b = (ns.b, ns.b) %}{% endfor %}";
   expect_exhausted(build + "{{ ns.a }}");
   expect_exhausted(build + "{{ ns.a | tojson }}");
+  expect_exhausted(build + "{{ ns.a | pprint }}");
+  expect_exhausted(build + "{{ {ns.a: 1, ns.b: 2} | pprint }}");
   expect_exhausted(build + "{{ ns.a == ns.b }}");
   expect_exhausted(build + "{{ ns.a < ns.b }}");
   expect_exhausted(build + "{{ {ns.a: 1} }}");

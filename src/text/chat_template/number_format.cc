@@ -6,6 +6,7 @@
 
 #include "text/chat_template/fault.h"
 #include "text/chat_template/interpreter.h"
+#include "text/chat_template/printing.h"
 
 namespace headrace::jinja {
 

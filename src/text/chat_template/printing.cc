@@ -1,8 +1,10 @@
 // str() and repr() of values. The result is trusted only if every part of the value is.
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 
 #include "text/chat_template/interpreter.h"
+#include "text/chat_template/printing.h"
 #include "text/chat_template/unicode.h"
 
 namespace headrace::jinja {
@@ -40,6 +42,58 @@ std::string repr_of_double(double value) {
   const auto whole = static_cast<size_t>(exponent) + 1;
   if (digits.size() <= whole) return out + digits + std::string(whole - digits.size(), '0') + ".0";
   return out + digits.substr(0, whole) + "." + digits.substr(whole);
+}
+
+namespace {
+
+/// What stands for `c` in a repr, quotes aside; empty where it stands for itself.
+std::string_view escape_of(int32_t c, char (&buffer)[16]) {
+  switch (c) {
+    case '\\':
+      return "\\\\";
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    default:
+      break;
+  }
+  if (c < 0 || is_printable(c)) return {};
+  const char* format = c < 0x100 ? "\\x%02x" : (c < 0x10000 ? "\\u%04x" : "\\U%08x");
+  const int size = std::snprintf(buffer, sizeof(buffer), format, static_cast<unsigned>(c));
+  return {buffer, static_cast<size_t>(size)};
+}
+
+}  // namespace
+
+std::string repr_of_string(std::string_view text) {
+  const bool has_double = text.find('"') != text.npos;
+  const char quote = text.find('\'') != text.npos && !has_double ? '"' : '\'';
+  std::string out(1, quote);
+  char buffer[16];
+  for (size_t at = 0; at < text.size();) {
+    const auto c = decode_at(text, at);
+    const std::string_view escape = escape_of(c.value, buffer);
+    if (c.value == quote) out += '\\';
+    out += escape.empty() ? text.substr(at, c.length) : escape;
+    at += c.length;
+  }
+  out += quote;
+  return out;
+}
+
+void ReprWidth::add(std::string_view piece) {
+  char buffer[16];
+  for (size_t at = 0; at < piece.size();) {
+    const auto c = decode_at(piece, at);
+    const std::string_view escape = escape_of(c.value, buffer);
+    width_ += escape.empty() ? 1 : static_cast<int64_t>(escape.size());
+    singles_ += c.value == '\'' ? 1 : 0;
+    has_double_ = has_double_ || c.value == '"';
+    at += c.length;
+  }
 }
 
 namespace {
@@ -89,33 +143,7 @@ void Printer::string(const Text& text) {
   trusted_ = trusted_ && text.all_trusted();
   budget_.step_bytes(text.size());
   if (text.markup()) add("Markup(");
-  const auto view = text.view();
-  const char quote = view.find('\'') != view.npos && view.find('"') == view.npos ? '"' : '\'';
-  std::string out(1, quote);
-  for (size_t at = 0; at < view.size();) {
-    const auto c = decode_at(view, at);
-    char buffer[16];
-    if (c.value == quote || c.value == '\\') {
-      out += '\\';
-      out += static_cast<char>(c.value);
-    } else if (c.value == '\n') {
-      out += "\\n";
-    } else if (c.value == '\r') {
-      out += "\\r";
-    } else if (c.value == '\t') {
-      out += "\\t";
-    } else if (c.value < 0 || is_printable(c.value)) {
-      out += view.substr(at, c.length);
-    } else {
-      const char* format =
-          c.value < 0x100 ? "\\x%02x" : (c.value < 0x10000 ? "\\u%04x" : "\\U%08x");
-      std::snprintf(buffer, sizeof(buffer), format, static_cast<unsigned>(c.value));
-      out += buffer;
-    }
-    at += c.length;
-  }
-  out += quote;
-  add(out);
+  add(repr_of_string(text.view()));
   if (text.markup()) add(")");
 }
 

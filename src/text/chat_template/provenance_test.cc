@@ -8,7 +8,7 @@ namespace {
 
 struct Case {
   const char* source;
-  const char* output;
+  std::string output;
 };
 
 const Json kVariables = Json::parse(R"({"m":"a<|x|>b","up":"AbC","sp":"  u ","n":5,"f":0.5,"t":true,
@@ -54,6 +54,10 @@ TEST(Provenance, CuttingAndChanging) {
          {"{{ 'a-b' | replace('-', m) }}", "a[[a<|x|>b]]b"},
          {"{{ csv.split(',')[1] }}{{ csv.partition(',')[1] }}", "[[y,]]"},
          {"{{ lines | indent('> ') }}", "[[a\n]]> [[b]]"},
+         {"{{ ('<' ~ sp ~ 'bc d>') | wordwrap(3) }}", "<[[\nu\n]]bc[[\n]]d>"},
+         {"{{ lines | wordwrap }}{{ lines | wordwrap(9, wrapstring='<|x|>') }}",
+          "[[a\nba]]<|x|>[[b]]"},
+         {"{{ 'a b' | wordwrap(1) }}{{ 'a b' | wordwrap(1, wrapstring=m) }}", "a\nba[[a<|x|>b]]b"},
          {"{{ up | center(7) }}", "[[  AbC  ]]"},
          {"{{ 'x' | center(3) }}", " x "},
          {"{{ m | escape }}", "[[a&lt;|x|&gt;b]]"},
@@ -67,6 +71,11 @@ TEST(Provenance, JsonAndReprAreTrustedOnlyAsAWhole) {
          {"{{ {'a': m} | tojson }}", "[[{\"a\": \"a<|x|>b\"}]]"},
          {"{{ {'a': n} | tojson }}", "[[{\"a\": 5}]]"},
          {"{{ [1, 'a'] }}{{ [m] }}", "[1, 'a'][[['a<|x|>b']]]"},
+         {"{{ {'b': 1, 'a': '<|x|>'} | pprint }}{{ ('<|x|> ' * 20) | pprint | length }}",
+          "{'a': '<|x|>', 'b': 1}128"},
+         {"{{ d | pprint }}{{ {'a': m} | pprint }}{{ n | pprint }}{{ m | pprint }}",
+          "[[{'k2': 1, 'key': 'val'}{'a': 'a<|x|>b'}5'a<|x|>b']]"},
+         {"{{ ['x' * 90, m] | pprint }}", "[[['" + std::string(90, 'x') + "',\n 'a<|x|>b']]]"},
          {"{{ [] | tojson }}{{ l[:0] | tojson }}", "[][[[]]]"}});
 }
 

@@ -5,13 +5,13 @@
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
-void float_panel(const FloatPanel& args);
-void quantize_row_int8(const float* values, int64_t row, const QuantizedRows& x);
-void quantize_row_int15(const float* values, int64_t row, const QuantizedRows& x);
-extern const PanelFunction int8_panels[kNumPanelFormats];
-extern const PanelFunction int15_panels[kNumPanelFormats];
-extern const PanelFunction tile_panels[kNumPanelFormats];
-void tile_rows(const float* values, int64_t stride, int64_t group, const QuantizedRows& x);
+void f32_panels(const FloatRun& args);
+void f16_panels(const FloatRun& args);
+void bf16_panels(const FloatRun& args);
+void quantize_row(const float* values, int64_t row, const QuantizedRows& x);
+extern const PanelFunction int_panels[kNumIntPanelFormats];
+void tile_rows(const float* values, int64_t stride, int64_t group, const TileRows& x);
+extern const TileFunction tile_panels[kNumPanelFormats];
 void attend(const AttentionTile& args);
 void attend_merge(float* total_max, float* total_sum, float* total_out, float part_max,
                   float part_sum, const float* part_out, int64_t head_dim);
@@ -25,5 +25,7 @@ void scale(const float* x, float factor, int64_t n, float* out);
 void soft_cap(float* x, float cap, int64_t n);
 int64_t argmax(const float* x, int64_t n);
 void to_f16(const float* x, int64_t n, uint16_t* out);
+int64_t peak(int64_t rounds, float* sink);
+uint64_t read_memory(const std::byte* data, int64_t num_bytes, int64_t prefetch_bytes);
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

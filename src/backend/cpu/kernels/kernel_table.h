@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/activation_precision.h"
 #include "backend/cpu/kernels/panel_layout.h"
 #include "backend/cpu/kernels/tile_layout.h"
 
@@ -26,66 +25,77 @@ inline constexpr int64_t kAttentionBlockKeys = 128;
 /// Query rows of one call to KernelTable::attend.
 inline constexpr int64_t kMaxQueryRows = 32;
 
-/// One panel of float weights times rows of activations.
-struct FloatPanel {
-  const float* panel = nullptr;  ///< [cols][16]
+/// Consecutive panels of float weights times rows of activations.
+struct FloatRun {
+  const void* panels = nullptr;  ///< each [cols][16], of f32, f16 or bf16
   const float* x = nullptr;      ///< [num_rows, cols], x_stride apart
   int64_t x_stride = 0;
   int64_t cols = 0;
   int64_t num_rows = 0;
-  const float* bias = nullptr;  ///< [num_lanes] or null
-  float* out = nullptr;         ///< [num_rows, num_lanes], out_stride apart
+  int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
+  const float* bias = nullptr;  ///< [num_outputs] or null
+  float* out = nullptr;         ///< [num_rows, num_outputs], out_stride apart
   int64_t out_stride = 0;
-  int64_t num_lanes = 0;  ///< weight rows of this panel that exist, 1 to 16
 };
 
 /// Rows of a tile of QuantizedRows.
 inline constexpr int64_t kTileRows = 8;
 
-/// What a linear layer's input becomes before it is multiplied with a matrix.
-enum class ActivationForm : uint8_t {
-  f32,    ///< stays as it is
-  int8,   ///< QuantizedRows with one plane
-  int15,  ///< QuantizedRows with two planes
-  bf16,   ///< QuantizedRows as tiles of bf16; matrices are packed in the order of tiles
-};
-inline constexpr int kNumActivationForms = 4;
-
-/// Rows of activations as integers, with a scale for each row and block of 32 columns.
-///   int8:   x[r][k] is about scale[r][k / 32] * high[r][k]
-///   int15:  x[r][k] is about scale[r][k / 32] * (128 * high[r][k] + low[r][k])
-/// high in [-127, 127], low in [-64, 63]. cols is a multiple of 32. Which matrices use which:
-/// docs/decisions/.
+/// Rows of activations as integers, with a scale for each row and block of 32 columns:
+///   x[r][k] is about scale[r][k / 32] * integer[r][k] / 128, integer = 128 * high + low,
+/// high in [-127, 127], low in [-64, 63]. Only blocks with large numbers have a low plane; in the
+/// others low is 0. Which those are depends on the row alone: docs/decisions/. cols is a multiple
+/// of 32.
 ///
 /// Rows lie in tiles of kTileRows; the last tile has the rest. A tile of h rows lies block by block
 /// of 32 columns, so that a kernel walks through memory from end to end: high and low are
-/// [tile][block][h][32], scale and scaled_sum [tile][block][h], negated_sums [tile][block][3][h].
+/// [tile][block][h][32], scale, scaled_sum and has_low [tile][block][h], negated_sums
+/// [tile][block][3][h].
 struct QuantizedRows {
   int8_t* high = nullptr;
-  int8_t* low = nullptr;  ///< int15 only
+  int8_t* low = nullptr;
+  uint8_t* has_low = nullptr;  ///< 1, or 0 where low is all zeros and need not be read
   float* scale = nullptr;
-  float* scaled_sum = nullptr;      ///< scale * the block's sum of integers
+  float* scaled_sum = nullptr;      ///< scale / 128 * the block's sum of integers
   int32_t* negated_sums = nullptr;  ///< -1 * sums of a block's integers: all, first 16, last 16
-  /// bf16 only, in place of all the others: groups of 16 rows, the last one filled with zeros, each
-  /// [cols / 32][16 pairs of columns][16 rows][2]. One row alone: its columns in their order.
-  uint16_t* tiles = nullptr;
   int64_t cols = 0;
   int64_t num_rows = 0;
 };
 
 /// Consecutive panels of packed weights times a range of rows of activations.
 struct PanelRun {
-  const uint8_t* panels = nullptr;  ///< each: scales, then codes; see panel_layout.h
+  const uint8_t* panels = nullptr;  ///< see panel_layout.h
   int64_t panel_bytes = 0;          ///< from one panel to the next
-  int64_t scales_bytes = 0;         ///< from a panel's start to its codes
   QuantizedRows x;
-  int64_t first_row = 0;  ///< of x and out; a multiple of kTileRows, bf16: of kTileGroupRows
+  int64_t first_row = 0;  ///< of x and out; a multiple of kTileRows
   int64_t num_rows = 0;
   int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
   const float* bias = nullptr;  ///< [num_outputs] or null
   float* out = nullptr;         ///< [x.num_rows, num_outputs], out_stride apart
   int64_t out_stride = 0;
-  void* scratch = nullptr;  ///< bf16: tile_scratch_bytes(x.cols), aligned to 64 bytes
+};
+
+/// Rows of activations as bf16, to nearest even: groups of 16 rows, the last one filled with zeros,
+/// each [cols / 32][16 pairs of columns][16 rows][2]. One row alone: its columns in their order.
+/// cols is a multiple of 32.
+struct TileRows {
+  uint16_t* tiles = nullptr;  ///< aligned to 64 bytes
+  int64_t cols = 0;
+  int64_t num_rows = 0;
+};
+
+/// Consecutive panels of weights in the order of tiles times a range of rows of activations.
+struct TileRun {
+  const uint8_t* panels = nullptr;  ///< see tile_layout.h
+  int64_t panel_bytes = 0;          ///< from one panel to the next
+  TileRows x;
+  int64_t first_row = 0;        ///< of x and out; a multiple of kTileGroupRows
+  int64_t num_rows = 0;         ///< at most kTileMostRows
+  int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
+  const float* bias = nullptr;  ///< [num_outputs] or null
+  float* out = nullptr;         ///< [x.num_rows, num_outputs], out_stride apart
+  int64_t out_stride = 0;
+  void* scratch = nullptr;  ///< kTileScratchBytes, aligned to 64 bytes
 };
 
 /// Online softmax of some query rows over one range of keys of one KV head.
@@ -119,31 +129,32 @@ struct AttentionTile {
 };
 
 using PanelFunction = void (*)(const PanelRun& args);
-
-/// How inputs of one form are made and multiplied.
-struct FormKernels {
-  /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
-  /// their block's scale NaN.
-  void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x) = nullptr;
-  /// [kNumPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]).
-  const PanelFunction* panels = nullptr;
-  /// bf16, in place of quantize_row: rounds a group of kTileGroupRows rows, of which the first in
-  /// all is values; rows are stride apart.
-  void (*tile_rows)(const float* values, int64_t stride, int64_t group,
-                    const QuantizedRows& x) = nullptr;
-};
+using TileFunction = void (*)(const TileRun& args);
 
 struct KernelTable {
   const char* name;
 
-  /// By ActivationPrecision: the form that the input of a packed matrix takes. f32: this table
-  /// multiplies floats only, and weights are not packed for it.
-  ActivationForm form[kNumActivationPrecisions];
-  /// By ActivationForm; null where no precision asks for it, and for f32.
-  FormKernels forms[kNumActivationForms];
+  /// Quantises one row of x.cols columns into row `row` of x. Numbers that are not finite make
+  /// their block's scale NaN. Null: this table multiplies floats only, and weights are not packed
+  /// for it.
+  void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
+  /// [kNumIntPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]). Null
+  /// where quantize_row is.
+  const PanelFunction* int_panels;
 
-  /// out[r][lane] = sum over k of x[r][k] * panel[k][lane] (+ bias[lane]).
-  void (*float_panel)(const FloatPanel& args);
+  /// Rounds a group of kTileGroupRows rows, fewer at the end, of which the first in all is
+  /// `values`; rows are stride apart. Null: this table has no tiles. Where it has, weights are
+  /// packed in the order of tiles, and quantize_row and int_panels are null.
+  void (*tile_rows)(const float* values, int64_t stride, int64_t group,
+                    const TileRows& x) = nullptr;
+  /// [kNumPanelFormats]: the same products. Null where tile_rows is.
+  const TileFunction* tile_panels = nullptr;
+
+  // out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]), by the type of the weights. Null:
+  // this table has only floats.
+  void (*f32_panels)(const FloatRun& args);
+  void (*f16_panels)(const FloatRun& args);
+  void (*bf16_panels)(const FloatRun& args);
 
   void (*attend)(const AttentionTile& args);
   /// total = total merged with part, for one row: (max, sum, out [head_dim]).
@@ -164,6 +175,17 @@ struct KernelTable {
   int64_t (*argmax)(const float* x, int64_t n);
   /// Rounds to nearest even; magnitudes beyond the largest finite f16 become that, NaN stays.
   void (*to_f16)(const float* x, int64_t n, uint16_t* out);
+
+  // What the machine does at most with this table, for the bounds of `headrace bench`.
+  /// The instruction that does most of this table's multiply-adds, "vpdpbusd".
+  const char* peak_instruction;
+  /// Runs it `rounds` times in independent chains of registers, enough to fill the pipeline, with
+  /// what accumulating a product needs besides and nothing else. Returns the multiply-adds done;
+  /// `sink` [16], small numbers, is read and changed, so that the compiler leaves nothing out.
+  int64_t (*peak)(int64_t rounds, float* sink);
+  /// Reads num_bytes (a multiple of 256, 64-byte aligned) from front to back, each line asked for
+  /// prefetch_bytes ahead (0: not). The result depends on every byte.
+  uint64_t (*read_memory)(const std::byte* data, int64_t num_bytes, int64_t prefetch_bytes);
 };
 
 }  // namespace headrace

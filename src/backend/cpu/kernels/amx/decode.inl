@@ -11,8 +11,7 @@
 
 #include <cstdint>
 
-#include "backend/cpu/kernels/body/vec.inl"
-#include "backend/cpu/kernels/tile_layout.h"
+#include "backend/cpu/kernels/body/codes.inl"
 
 #define HEADRACE_MEMBER inline __attribute__((always_inline))
 
@@ -75,10 +74,6 @@ HEADRACE_INLINE __m512i half_up(__m512 x, __m512i half) {
 HEADRACE_INLINE __m512 load_halves(const uint8_t* x) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
 }
-HEADRACE_INLINE __m512 load_u8(const uint8_t* x) {
-  return _mm512_cvtepi32_ps(
-      _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
-}
 HEADRACE_INLINE __m512 load_s8(const uint8_t* x) {
   return _mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
@@ -92,29 +87,17 @@ struct alignas(64) BlockFactors {
 };
 
 template <PanelScales kScales>
-HEADRACE_INLINE void unpack_factors(const uint8_t* scales, int64_t block, float unit,
-                                    BlockFactors& out) {
-  constexpr int64_t kBlocks = kSuperBlockCols / kBlockCols;
-  if constexpr (kScales == PanelScales::none) {
-    return;
-  } else if constexpr (kScales == PanelScales::one) {
-    _mm512_store_ps(out.scale, load_halves(scales + 32 * block));
-  } else if constexpr (kScales == PanelScales::with_min) {
-    _mm512_store_ps(out.scale, load_halves(scales + 64 * block));
-    _mm512_store_ps(out.other, load_halves(scales + 64 * block + 32));
-  } else if constexpr (kScales == PanelScales::k_min) {
-    const uint8_t* record = scales + block / kBlocks * (64 + 32 * kBlocks);
-    const uint8_t* small = record + 64 + 32 * (block % kBlocks);
-    // Products of an f16 and 6 bits are exact.
-    _mm512_store_ps(out.scale, load_halves(record) * load_u8(small));
-    _mm512_store_ps(out.other,
-                    _mm512_setzero_ps() - load_halves(record + 32) * load_u8(small + 16));
-  } else {
-    const uint8_t* record = scales + block / kBlocks * (32 + 32 * kBlocks);
-    const uint8_t* small = record + 32 + 32 * (block % kBlocks);
-    const __m512 d = load_halves(record) * _mm512_set1_ps(unit);
-    _mm512_store_ps(out.scale, d * load_s8(small));
-    _mm512_store_ps(out.other, d * load_s8(small + 16));
+HEADRACE_INLINE void unpack_factors(const BlockPlace& place, float unit, BlockFactors& out) {
+  if constexpr (kScales != PanelScales::none) {
+    const BlockScales scales = load_scales<kScales>(place);
+    if constexpr (kScales == PanelScales::k_signed) {
+      // The unit is a power of 2: its product is exact.
+      _mm512_store_ps(out.scale, scales.scale.p[0] * unit);
+      _mm512_store_ps(out.other, scales.second_scale.p[0] * unit);
+    } else {
+      _mm512_store_ps(out.scale, scales.scale.p[0]);
+      if constexpr (kScales != PanelScales::one) _mm512_store_ps(out.other, scales.min.p[0]);
+    }
   }
 }
 
@@ -283,6 +266,7 @@ struct DecodeF16 {
 
 /// Weights that are tiles of bf16 already.
 struct DecodeBf16 {
+  static constexpr PanelScales kScales = PanelScales::none;
   static constexpr int64_t kBytes = 2 * kTileElements;
 };
 

@@ -7,9 +7,13 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "amx (bf16)",
-    .form = {ActivationForm::bf16, ActivationForm::bf16},
-    .forms = {{}, {}, {}, {.panels = tile_panels, .tile_rows = tile_rows}},
-    .float_panel = float_panel,
+    .quantize_row = nullptr,
+    .int_panels = nullptr,
+    .tile_rows = tile_rows,
+    .tile_panels = tile_panels,
+    .f32_panels = f32_panels,
+    .f16_panels = f16_panels,
+    .bf16_panels = bf16_panels,
     .attend = attend,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,
@@ -22,6 +26,9 @@ const KernelTable kTable = {
     .soft_cap = soft_cap,
     .argmax = argmax,
     .to_f16 = to_f16,
+    .peak_instruction = "tdpbf16ps",
+    .peak = peak,
+    .read_memory = read_memory,
 };
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

@@ -4,7 +4,7 @@
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
-const PanelFunction tile_panels[kNumPanelFormats] = {
+const TileFunction tile_panels[kNumPanelFormats] = {
     headrace::tile_panels<DecodeU4<PanelScales::one, 8>>,
     headrace::tile_panels<DecodeU4<PanelScales::with_min, 0>>,
     headrace::tile_panels<DecodeU5<PanelScales::one, 16>>,

@@ -111,36 +111,43 @@ HEADRACE_INLINE void fetch(const uint8_t* from, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at);
 }
 
+/// Of codes and scales, on average.
+template <class Decode>
+constexpr int64_t bytes_a_block() {
+  constexpr auto kind = static_cast<size_t>(Decode::kScales);
+  return Decode::kBytes + kRecordScalesBytes[kind] / kRecordBlocks[kind];
+}
+
 /// Decodes `count` blocks of one panel from `first` on: each(tile) follows when a block's tile is
 /// there, in turns of `ring` tiles.
 template <class Decode, class Each>
-HEADRACE_INLINE void decode_blocks(const uint8_t* scales, const uint8_t* codes, int64_t first,
-                                   int64_t count, uint16_t* tiles, int64_t ring, const Each& each) {
+HEADRACE_INLINE void decode_blocks(const uint8_t* panel, int64_t first, int64_t count,
+                                   uint16_t* tiles, int64_t ring, const Each& each) {
   const Decode decode;
   BlockFactors factors[4];
-  unpack_factors<Decode::kScales>(scales, first, Decode::kUnit, factors[0]);
-  if (count > 1) {
-    unpack_factors<Decode::kScales>(scales, first + 1, Decode::kUnit, factors[1]);
-  }
-  codes += first * Decode::kBytes;
+  const auto place = [&](int64_t i) {
+    return place_of_block<Decode, Decode::kScales>(panel, first + i);
+  };
+  unpack_factors<Decode::kScales>(place(0), Decode::kUnit, factors[0]);
+  if (count > 1) unpack_factors<Decode::kScales>(place(1), Decode::kUnit, factors[1]);
   uint16_t* tile = tiles;
   for (int64_t i = 0; i < count; ++i) {
     if (i + 2 < count) {
-      unpack_factors<Decode::kScales>(scales, first + i + 2, Decode::kUnit, factors[(i + 2) & 3]);
+      unpack_factors<Decode::kScales>(place(i + 2), Decode::kUnit, factors[(i + 2) & 3]);
     }
-    fetch(codes + kFetchAhead, Decode::kBytes);
+    const uint8_t* codes = place(i).codes;
+    fetch(codes + kFetchAhead, bytes_a_block<Decode>());
     decode.decode(factors[i & 3], codes, tile);
     each(tile);
-    codes += Decode::kBytes;
     tile = tile == tiles + (ring - 1) * kTileElements ? tiles : tile + kTileElements;
   }
 }
 
 /// Decodes blocks of one panel to tiles that follow each other.
 template <class Decode>
-HEADRACE_LOOP void decode_chunk(const uint8_t* scales, const uint8_t* codes, int64_t first,
-                                int64_t count, uint16_t* tiles) {
-  decode_blocks<Decode>(scales, codes, first, count, tiles, count, [](const uint16_t*) {});
+HEADRACE_LOOP void decode_chunk(const uint8_t* panel, int64_t first, int64_t count,
+                                uint16_t* tiles) {
+  decode_blocks<Decode>(panel, first, count, tiles, count, [](const uint16_t*) {});
 }
 
 /// Sums of kNumGroups groups of rows, or of one row alone, += tile times x.
@@ -157,14 +164,14 @@ HEADRACE_INLINE void multiply_panel(const uint16_t* tile, const uint16_t* x, con
 
 /// Sums of groups of rows = all columns of one panel times the rows.
 template <class Decode, int kNumGroups>
-HEADRACE_LOOP void multiply_few(const uint8_t* scales, const uint8_t* codes, int64_t num_blocks,
-                                const Input& input, uint16_t* tiles, float* sums) {
+HEADRACE_LOOP void multiply_few(const uint8_t* panel, int64_t num_blocks, const Input& input,
+                                uint16_t* tiles, float* sums) {
   const Input in = input;
   const uint16_t* x = in.x;
   tile_zero<0>();
   if constexpr (kNumGroups > 1) tile_zero<1>();
   if constexpr (std::is_same_v<Decode, DecodeBf16>) {
-    const auto* tile = reinterpret_cast<const uint16_t*>(codes);
+    const auto* tile = reinterpret_cast<const uint16_t*>(panel);
     for (int64_t block = 0; block < num_blocks; ++block) {
       multiply_panel<kNumGroups>(tile, x, in);
       tile += kTileElements;
@@ -173,14 +180,13 @@ HEADRACE_LOOP void multiply_few(const uint8_t* scales, const uint8_t* codes, int
   } else {
     // A block is multiplied after the next one has been decoded.
     const uint16_t* before = nullptr;
-    decode_blocks<Decode>(scales, codes, 0, num_blocks, tiles, kRingBlocks,
-                          [&](const uint16_t* tile) {
-                            if (before != nullptr) {
-                              multiply_panel<kNumGroups>(before, x, in);
-                              x += in.block;
-                            }
-                            before = tile;
-                          });
+    decode_blocks<Decode>(panel, 0, num_blocks, tiles, kRingBlocks, [&](const uint16_t* tile) {
+      if (before != nullptr) {
+        multiply_panel<kNumGroups>(before, x, in);
+        x += in.block;
+      }
+      before = tile;
+    });
     multiply_panel<kNumGroups>(before, x, in);
   }
   tile_store<0>(sums, in.row_bytes);
@@ -244,7 +250,7 @@ HEADRACE_LOOP void multiply_tiles(const Tiles& w, const uint16_t* x, int64_t x_g
 
 /// Two panels (the second perhaps the first again) times many rows.
 template <class Decode>
-HEADRACE_INLINE void multiply_many(const PanelRun& a, const uint8_t* const* panel, const Input& in,
+HEADRACE_INLINE void multiply_many(const TileRun& a, const uint8_t* const* panel, const Input& in,
                                    const Outputs* outputs, float* sums, uint16_t* decoded) {
   constexpr int64_t kStepRows = kGroups * kTileGroupRows;
   const int64_t num_blocks = a.x.cols / kTileCols;
@@ -255,12 +261,11 @@ HEADRACE_INLINE void multiply_many(const PanelRun& a, const uint8_t* const* pane
     Tiles w;
     w.num_blocks = last ? num_blocks - first : chunk;
     for (int p = 0; p < kPanels; ++p) {
-      const uint8_t* codes = panel[p] + a.scales_bytes;
       if constexpr (std::is_same_v<Decode, DecodeBf16>) {
-        w.panel[p] = reinterpret_cast<const uint16_t*>(codes) + first * kTileElements;
+        w.panel[p] = reinterpret_cast<const uint16_t*>(panel[p]) + first * kTileElements;
       } else {
         uint16_t* tiles = decoded + p * kChunkBlocks * kTileElements;
-        decode_chunk<Decode>(panel[p], codes, first, w.num_blocks, tiles);
+        decode_chunk<Decode>(panel[p], first, w.num_blocks, tiles);
         w.panel[p] = tiles;
       }
     }
@@ -283,7 +288,7 @@ HEADRACE_INLINE void multiply_many(const PanelRun& a, const uint8_t* const* pane
 }
 
 template <class Decode>
-void tile_panels(const PanelRun& a) {
+void tile_panels(const TileRun& a) {
   const bool one_row = a.x.num_rows == 1;
   const bool few = a.num_rows <= 2 * kTileGroupRows;
   const int64_t num_blocks = a.x.cols / kTileCols;
@@ -312,9 +317,8 @@ void tile_panels(const PanelRun& a) {
       continue;
     }
     const bool two_groups = a.num_rows > kTileGroupRows;
-    (two_groups ? multiply_few<Decode, 2> : multiply_few<Decode, 1>)(panel[0],
-                                                                     panel[0] + a.scales_bytes,
-                                                                     num_blocks, in, decoded, sums);
+    (two_groups ? multiply_few<Decode, 2> : multiply_few<Decode, 1>)(panel[0], num_blocks, in,
+                                                                     decoded, sums);
     if (one_row) {  // the sums are a row already
       const Outputs& o = outputs[0];
       const __mmask16 lanes = first_lanes(o.lanes);

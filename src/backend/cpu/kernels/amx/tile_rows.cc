@@ -1,4 +1,4 @@
-// Rows of activations to tiles of bf16, see QuantizedRows::tiles.
+// Rows of activations to tiles of bf16, see TileRows.
 #include "backend/cpu/kernels/amx/transpose.inl"
 #include "backend/cpu/kernels/kernel_names.inl"
 
@@ -14,7 +14,7 @@ HEADRACE_INLINE __m512i round_columns(const float* x) {
 
 namespace HEADRACE_ISA_NAMESPACE {
 
-void tile_rows(const float* values, int64_t stride, int64_t group, const QuantizedRows& x) {
+void tile_rows(const float* values, int64_t stride, int64_t group, const TileRows& x) {
   const int64_t num_blocks = x.cols / kTileCols;
   if (x.num_rows == 1) {
     for (int64_t k = 0; k < x.cols; k += kTileCols) {

@@ -40,9 +40,29 @@ HEADRACE_INLINE __m256i multiply_pairs(__m256i code, __m256i value) {
   return _mm256_maddubs_epi16(code, value);
 }
 
+template <class Codes, int kSteps>
+HEADRACE_INLINE vi dot_row(const vu8* w, const int8_t* x) {
+  constexpr int kMaxDepth = pairs_before_widening<Codes>();
+  constexpr int kDepth = kMaxDepth < kSteps ? kMaxDepth : kSteps;
+  vi dot = zero();
+#pragma GCC unroll 8
+  for (int first = 0; first < kSteps; first += kDepth) {
+    __m256i pairs = _mm256_setzero_si256();
+#pragma GCC unroll 8
+    for (int s = first; s < first + kDepth; ++s) {
+      int32_t columns;
+      std::memcpy(&columns, x + 4 * s, 4);
+      const __m256i value = _mm256_set1_epi32(columns);
+      pairs = _mm256_add_epi16(pairs, multiply_pairs<Codes>((__m256i)w[s], value));
+    }
+    dot += (vi)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  }
+  return dot;
+}
+
 template <class Codes, int kSteps, int kRows, int kVectors>
-HEADRACE_INLINE void dot_steps(const vu8 (*w)[kVectors], const int8_t* x,
-                               vi (&dot)[kRows][kVectors]) {
+HEADRACE_INLINE void dot_rows(const vu8 (*w)[kVectors], const int8_t* x,
+                              vi (&dot)[kRows][kVectors]) {
   constexpr int kMaxDepth = pairs_before_widening<Codes>();
   constexpr int kDepth = kMaxDepth < kSteps ? kMaxDepth : kSteps;
   static_assert(kDepth >= 1 && kSteps % kDepth == 0);

@@ -3,8 +3,7 @@
 
 namespace headrace::avx2_vnni {
 
-extern const PanelFunction int8_panels[kNumPanelFormats];
-extern const PanelFunction int15_panels[kNumPanelFormats];
+extern const PanelFunction int_panels[kNumIntPanelFormats];
 
 }  // namespace headrace::avx2_vnni
 
@@ -12,13 +11,14 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 
 namespace {
 
-constexpr KernelTable table(const char* name, const PanelFunction* int8,
-                            const PanelFunction* int15) {
+constexpr KernelTable table(const char* name, const PanelFunction* panels) {
   return {
       .name = name,
-      .form = {ActivationForm::int8, ActivationForm::int15},
-      .forms = {{}, {quantize_row_int8, int8}, {quantize_row_int15, int15}},
-      .float_panel = float_panel,
+      .quantize_row = quantize_row,
+      .int_panels = panels,
+      .f32_panels = f32_panels,
+      .f16_panels = f16_panels,
+      .bf16_panels = bf16_panels,
       .attend = attend,
       .attend_merge = attend_merge,
       .rms_norm = rms_norm,
@@ -31,16 +31,18 @@ constexpr KernelTable table(const char* name, const PanelFunction* int8,
       .soft_cap = soft_cap,
       .argmax = argmax,
       .to_f16 = to_f16,
+      .peak_instruction = "vpmaddubsw",
+      .peak = peak,
+      .read_memory = read_memory,
   };
 }
 
 }  // namespace
 
 extern const KernelTable kTable;
-const KernelTable kTable = table("avx2", int8_panels, int15_panels);
+const KernelTable kTable = table("avx2", int_panels);
 
 extern const KernelTable kVnniTable;
-const KernelTable kVnniTable =
-    table("avx2 (VNNI)", avx2_vnni::int8_panels, avx2_vnni::int15_panels);
+const KernelTable kVnniTable = table("avx2 (VNNI)", avx2_vnni::int_panels);
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

@@ -23,9 +23,21 @@ HEADRACE_INLINE vi zero() {
 }
 
 /// No overflow: 32 products of at most 255 * 127 stay below 2^31.
+template <class Codes, int kSteps>
+HEADRACE_INLINE vi dot_row(const vu8* w, const int8_t* x) {
+  vi dot = zero();
+#pragma GCC unroll 8
+  for (int s = 0; s < kSteps; ++s) {
+    int32_t columns;
+    std::memcpy(&columns, x + 4 * s, 4);
+    dot = (vi)_mm512_dpbusd_epi32((__m512i)dot, (__m512i)w[s], _mm512_set1_epi32(columns));
+  }
+  return dot;
+}
+
 template <class Codes, int kSteps, int kRows, int kVectors>
-HEADRACE_INLINE void dot_steps(const vu8 (*w)[kVectors], const int8_t* x,
-                               vi (&dot)[kRows][kVectors]) {
+HEADRACE_INLINE void dot_rows(const vu8 (*w)[kVectors], const int8_t* x,
+                              vi (&dot)[kRows][kVectors]) {
 #pragma GCC unroll 8
   for (int s = 0; s < kSteps; ++s) {
 #pragma GCC unroll 8

@@ -6,9 +6,11 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "avx512 (VNNI)",
-    .form = {ActivationForm::int8, ActivationForm::int15},
-    .forms = {{}, {quantize_row_int8, int8_panels}, {quantize_row_int15, int15_panels}},
-    .float_panel = float_panel,
+    .quantize_row = quantize_row,
+    .int_panels = int_panels,
+    .f32_panels = f32_panels,
+    .f16_panels = f16_panels,
+    .bf16_panels = bf16_panels,
     .attend = attend,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,
@@ -21,6 +23,9 @@ const KernelTable kTable = {
     .soft_cap = soft_cap,
     .argmax = argmax,
     .to_f16 = to_f16,
+    .peak_instruction = "vpdpbusd",
+    .peak = peak,
+    .read_memory = read_memory,
 };
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

@@ -29,7 +29,7 @@ HEADRACE_INLINE vu8 bits_up(vu8 x, int n, uint8_t mask) {
 // kLargest is the largest code.
 
 struct CodesU4 {
-  static constexpr int64_t kBytes = 256;
+  static constexpr int64_t kBytes = kBlockCodesBytes[static_cast<size_t>(PanelCodes::u4)];
   static constexpr int kLargest = 15;
   static constexpr bool kSigned = false;
   HEADRACE_INLINE void unpack(const uint8_t* codes, vu8* w) {
@@ -42,7 +42,7 @@ struct CodesU4 {
 };
 
 struct CodesU5 {
-  static constexpr int64_t kBytes = 320;
+  static constexpr int64_t kBytes = kBlockCodesBytes[static_cast<size_t>(PanelCodes::u5)];
   static constexpr int kLargest = 31;
   static constexpr bool kSigned = false;
   HEADRACE_INLINE void unpack(const uint8_t* codes, vu8* w) {
@@ -55,7 +55,7 @@ struct CodesU5 {
 };
 
 struct CodesU6 {
-  static constexpr int64_t kBytes = 384;
+  static constexpr int64_t kBytes = kBlockCodesBytes[static_cast<size_t>(PanelCodes::u6)];
   static constexpr int kLargest = 63;
   static constexpr bool kSigned = false;
   HEADRACE_INLINE void unpack(const uint8_t* codes, vu8* w) {
@@ -69,7 +69,7 @@ struct CodesU6 {
 };
 
 struct CodesS8 {
-  static constexpr int64_t kBytes = 512;
+  static constexpr int64_t kBytes = kBlockCodesBytes[static_cast<size_t>(PanelCodes::s8)];
   static constexpr int kLargest = 128;
   static constexpr bool kSigned = true;
   HEADRACE_INLINE void unpack(const uint8_t* codes, vu8* w) {
@@ -84,25 +84,40 @@ struct BlockScales {
   F16x min;           ///< with_min, k_min: to be added
 };
 
+/// Where a block's record begins in its panel, the block's place in it, and where its codes are.
+struct BlockPlace {
+  const uint8_t* record;
+  int64_t index;
+  const uint8_t* codes;
+};
+
+template <class Codes, PanelScales kScales>
+HEADRACE_INLINE BlockPlace place_of_block(const uint8_t* panel, int64_t block) {
+  constexpr int64_t kBlocks = kRecordBlocks[static_cast<size_t>(kScales)];
+  constexpr int64_t kScalesBytes = kRecordScalesBytes[static_cast<size_t>(kScales)];
+  const uint64_t record = static_cast<uint64_t>(block) / kBlocks;
+  const int64_t index = static_cast<int64_t>(static_cast<uint64_t>(block) % kBlocks);
+  const uint8_t* at = panel + record * (kScalesBytes + kBlocks * Codes::kBytes);
+  return {at, index, at + kScalesBytes + index * Codes::kBytes};
+}
+
 template <PanelScales kScales>
-HEADRACE_INLINE BlockScales load_scales(const uint8_t* scales, int64_t block) {
+HEADRACE_INLINE BlockScales load_scales(const BlockPlace& place) {
   BlockScales s = {};
   const auto halves = [](const uint8_t* x) { return load(reinterpret_cast<const uint16_t*>(x)); };
-  constexpr int64_t kBlocks = kSuperBlockCols / kBlockCols;
+  const uint8_t* record = place.record;
   if constexpr (kScales == PanelScales::one) {
-    s.scale = halves(scales + 32 * block);
+    s.scale = halves(record + 32 * place.index);
   } else if constexpr (kScales == PanelScales::with_min) {
-    s.scale = halves(scales + 64 * block);
-    s.min = halves(scales + 64 * block + 32);
+    s.scale = halves(record);
+    s.min = halves(record + 32);
   } else if constexpr (kScales == PanelScales::k_min) {
-    const uint8_t* record = scales + block / kBlocks * (64 + 32 * kBlocks);
-    const uint8_t* small = record + 64 + 32 * (block % kBlocks);
+    const uint8_t* small = record + 64 + 32 * place.index;
     // Products of an f16 and 6 bits are exact.
     s.scale = halves(record) * load_integers(small);
     s.min = splat(0.0F) - halves(record + 32) * load_integers(small + 16);
   } else {
-    const uint8_t* record = scales + block / kBlocks * (32 + 32 * kBlocks);
-    const auto* small = reinterpret_cast<const int8_t*>(record + 32 + 32 * (block % kBlocks));
+    const auto* small = reinterpret_cast<const int8_t*>(record + 32 + 32 * place.index);
     s.scale = halves(record) * load_integers(small);
     s.second_scale = halves(record) * load_integers(small + 16);
   }

@@ -1,9 +1,13 @@
-// Packed integer weights times rows of quantised activations: a run of panels, unpacked a few
-// blocks of columns at a time into the first-level cache and multiplied from there with all rows.
-// The including file has the instruction set's dot product before this one, see <isa>/dot.inl:
-//   dot_steps<Codes, kSteps, kRows>(w, x, dot): adds to dot[r][v] the sum over kSteps steps of 4
-//     columns of code * x, exact. w: [kSteps][kVectors] vectors of codes, x: rows 32 bytes apart.
-//   zero(), kMostRows, kSignedOffset, kFlipSigned.
+// Packed integer weights times rows of quantised activations. Up to a tile of rows: weights are
+// unpacked into registers, block by block, as they arrive from memory. More rows: some blocks of
+// columns are unpacked into the first-level cache and multiplied from there with all rows.
+//
+// The including file has the instruction set's dot products before this one, see <isa>/dot.inl:
+//   dot_row<Codes, kSteps>(w, x): of each lane, the sum over kSteps steps of 4 columns of code * x,
+//     exact. w: [kSteps] vectors of codes.
+//   dot_rows<Codes, kSteps, kRows>(w, x, dot): adds the same to dot[r][v] for several rows, 32
+//     bytes apart. w: [kSteps][kVectors].
+//   zero(), kMostRows, kFlipSigned.
 // Integer sums are exact and a block's epilogue is written once here, so that a row's result does
 // not depend on how many rows run together.
 #pragma once
@@ -19,15 +23,14 @@ namespace {
 constexpr int kVectors = 2;
 constexpr int64_t kPanelsTogether = kVectors * HEADRACE_LANES / kPanelRows;
 
-// Blocks of columns that are unpacked at once: few enough for the first-level cache. For few rows
-// fewer, so that reading weights and multiplying overlap.
-constexpr int64_t kChunkBlocks = 16;
-constexpr int64_t kChunkBlocksOfFewRows = 2;
-constexpr int64_t kFewRows = 16;
+// Most blocks of columns that are unpacked at once: few enough for the first-level cache.
+constexpr int64_t kMostChunkBlocks = 16;
 
-HEADRACE_INLINE int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
+// How far ahead of unpacking packed weights are asked for.
+constexpr int64_t kUnpackAheadBytes = 1024;
+
+// What a step of a low plane is to one of a high plane.
+constexpr float kLowStep = 0x1p-7F;
 
 /// How a format is multiplied.
 template <class CodesKind, PanelScales kScalesKind, int kCodeOffset>
@@ -36,14 +39,15 @@ struct Layout {
   static constexpr PanelScales kScales = kScalesKind;
   static constexpr int kOffset = kCodeOffset;  ///< weight 0 has this code; a power of 2, or 0
   static constexpr bool kHasMin = kScales == PanelScales::with_min || kScales == PanelScales::k_min;
-  static constexpr int kParts = kScales == PanelScales::k_signed ? 2 : 1;  ///< scales of 32 columns
+  static constexpr int kHalves =
+      kScales == PanelScales::k_signed ? 2 : 1;  ///< scales of 32 columns
 };
 
 /// 32 columns of kVectors * HEADRACE_LANES outputs.
 template <class F>
 struct alignas(64) Block {
   vu8 codes[8][kVectors];
-  vf scale[F::kParts][kVectors];
+  vf scale[F::kHalves][kVectors];
   vf min[F::kHasMin ? kVectors : 1];
 };
 
@@ -51,133 +55,272 @@ struct alignas(64) Block {
 struct RowsOfTile {
   const int8_t* high;
   const int8_t* low;
+  const uint8_t* has_low;
   const float* scale;
   const float* scaled_sum;
   const int32_t* negated_sums;
   int64_t height;
 };
 
-template <int kPlanes>
 HEADRACE_INLINE RowsOfTile rows_of_tile(const QuantizedRows& x, int64_t row, int64_t block) {
   const int64_t first = row / kTileRows * kTileRows;
   const int64_t num_blocks = x.cols / kBlockCols;
   const int64_t height = smaller(kTileRows, x.num_rows - first);
   const int64_t at = first * num_blocks + block * height + (row - first);
   const int64_t sums_at = 3 * (first * num_blocks + block * height) + (row - first);
-  return {x.high + at * kBlockCols,
-          kPlanes == 2 ? x.low + at * kBlockCols : nullptr,
-          x.scale + at,
-          x.scaled_sum + at,
-          x.negated_sums + sums_at,
-          height};
+  return {x.high + at * kBlockCols, x.low + at * kBlockCols,  x.has_low + at, x.scale + at,
+          x.scaled_sum + at,        x.negated_sums + sums_at, height};
+}
+
+/// A vector of outputs' codes and scales for 32 columns.
+template <class F>
+struct BlockVector {
+  vu8 codes[8];
+  vf scale[F::kHalves];
+  vf min;  ///< if F::kHasMin
+};
+
+/// Vector `part` of a panel.
+template <class F>
+HEADRACE_INLINE BlockVector<F> unpack_vector(const uint8_t* panel, int64_t block, int part) {
+  using Codes = typename F::Codes;
+  const BlockPlace place = place_of_block<Codes, F::kScales>(panel, block);
+  BlockVector<F> out;
+  Codes::unpack(place.codes + part * 4 * HEADRACE_LANES, out.codes);
+  if constexpr (Codes::kSigned && kFlipSigned) {
+    for (int s = 0; s < 8; ++s) out.codes[s] ^= 0x80;
+  }
+  const BlockScales scales = load_scales<F::kScales>(place);
+  out.scale[0] = scales.scale.p[part];
+  if constexpr (F::kHalves == 2) out.scale[1] = scales.second_scale.p[part];
+  if constexpr (F::kHasMin) out.min = scales.min.p[part];
+  return out;
 }
 
 template <class F>
-HEADRACE_INLINE void unpack_block(const uint8_t* const* panels, int64_t scales_bytes, int64_t block,
-                                  Block<F>& out) {
-  using Codes = typename F::Codes;
+HEADRACE_INLINE void unpack_block(const uint8_t* const* panels, int64_t block, Block<F>& out) {
   for (int v = 0; v < kVectors; ++v) {
-    const uint8_t* panel = panels[v / kParts];
-    const int part = v % kParts;
-    vu8 w[8];
-    Codes::unpack(panel + scales_bytes + block * Codes::kBytes + part * 4 * HEADRACE_LANES, w);
-    for (int s = 0; s < 8; ++s)
-      out.codes[s][v] = Codes::kSigned && kFlipSigned ? w[s] ^ 0x80 : w[s];
-    const BlockScales scales = load_scales<F::kScales>(panel, block);
-    out.scale[0][v] = scales.scale.p[part];
-    if constexpr (F::kParts == 2) out.scale[1][v] = scales.second_scale.p[part];
-    if constexpr (F::kHasMin) out.min[v] = scales.min.p[part];
+    const BlockVector<F> vector = unpack_vector<F>(panels[v / kParts], block, v % kParts);
+    for (int s = 0; s < 8; ++s) out.codes[s][v] = vector.codes[s];
+    for (int half = 0; half < F::kHalves; ++half) out.scale[half][v] = vector.scale[half];
+    if constexpr (F::kHasMin) out.min[v] = vector.min;
   }
-}
-
-HEADRACE_INLINE vf mul_add_part(vf a, vf b, vf c) {
-#if HEADRACE_LANES == 16
-  return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#else
-  return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#endif
 }
 
 constexpr int log2_of(int n) {
   return n <= 1 ? 0 : 1 + log2_of(n / 2);
 }
 
-/// dot[r][v] = sum over the columns of a block's part of (code - offset) * x. Exact: below 2^31,
-/// since with two planes 32 columns * 255 * (128 * 127 + 64) = 1.4e8.
-template <class F, int kPlanes, int kRows>
-HEADRACE_INLINE void centered_dots(const Block<F>& w, const RowsOfTile& x, int part,
-                                   vi (&dot)[kRows][kVectors]) {
-  constexpr int kSteps = 8 / F::kParts;
-  const int first_col = 4 * kSteps * part;
-  // Sums over all columns, then over the halves.
-  const int32_t* sums = x.negated_sums + (F::kParts == 2 ? part + 1 : 0) * x.height;
-  const auto start = [&](int r) -> vi {
-    if constexpr (F::kOffset == 0) return zero();
-    return (sums[r] - vi{}) << log2_of(F::kOffset);
-  };
+template <class F>
+HEADRACE_INLINE const int32_t* negated_sums(const RowsOfTile& x, int half) {
+  // Sums over all columns come first, then those over the halves.
+  return x.negated_sums + (F::kHalves == 2 ? half + 1 : 0) * x.height;
+}
+
+/// -offset * the sum of a half's (or a block's) high plane, of row r that has no low plane.
+template <class F>
+HEADRACE_INLINE vi centre_of_high(const RowsOfTile& x, int half, int64_t r) {
+  // The sum of the integers is 128 times that of the high plane.
+  static_assert(F::kOffset <= 128);
+  return (negated_sums<F>(x, half)[r] - vi{}) >> (7 - log2_of(F::kOffset));
+}
+
+/// -offset * the sum of a half's (or a block's) integers.
+template <class F>
+HEADRACE_INLINE vi centre_of_both(const RowsOfTile& x, int half, int64_t r) {
+  return (negated_sums<F>(x, half)[r] - vi{}) << log2_of(F::kOffset);
+}
+
+/// The end of a half: sum + (scales of weights and activations) * dot.
+HEADRACE_INLINE vf add_scaled(vi dot, vf scale, float x_scale, vf sum) {
+  return mul_add_vector(__builtin_convertvector(dot, vf), scale * x_scale, sum);
+}
+
+/// The end of a block: sum + minimum * sum of the activations.
+template <class F>
+HEADRACE_INLINE vf add_min(vf min, const RowsOfTile& x, int64_t r, vf sum) {
+  return mul_add_vector(min, x.scaled_sum[r] - vf{}, sum);
+}
+
+/// A block of one row and one vector of outputs. The centred dot product is exact: below 2^22 of
+/// the high plane, below 2^31 of both, since 32 columns * 255 * (128 * 127 + 64) = 1.4e8. Where low
+/// is all zeros, both ways give the same bits: 128 times the one number times a 128th of the other.
+template <class F>
+HEADRACE_INLINE vf add_block(const BlockVector<F>& w, const RowsOfTile& x, int64_t r, vf sum) {
+  constexpr int kSteps = 8 / F::kHalves;
+  using Codes = typename F::Codes;
+#pragma GCC unroll 2
+  for (int half = 0; half < F::kHalves; ++half) {
+    const vu8* codes = w.codes + kSteps * half;
+    const int64_t at = r * kBlockCols + 4 * kSteps * half;
+    vi dot = dot_row<Codes, kSteps>(codes, x.high + at);
+    float x_scale = x.scale[r];
+    if (x.has_low[r] != 0) {
+      dot = (dot << 7) + dot_row<Codes, kSteps>(codes, x.low + at);
+      if constexpr (F::kOffset != 0) dot += centre_of_both<F>(x, half, r);
+      x_scale *= kLowStep;
+    } else if constexpr (F::kOffset != 0) {
+      dot += centre_of_high<F>(x, half, r);
+    }
+    sum = add_scaled(dot, w.scale[half], x_scale, sum);
+  }
+  if constexpr (F::kHasMin) sum = add_min<F>(w.min, x, r, sum);
+  return sum;
+}
+
+HEADRACE_INLINE void next_block(RowsOfTile& x) {
+  x.high += x.height * kBlockCols;
+  x.low += x.height * kBlockCols;
+  x.has_low += x.height;
+  x.scale += x.height;
+  x.scaled_sum += x.height;
+  x.negated_sums += 3 * x.height;
+}
+
+/// The rows of one tile times all panels, kPanels at a time. kRows: how many rows there are, or 0
+/// if that is not known beforehand.
+template <class F, int kPanels, int kRows>
+__attribute__((noinline)) void few_rows(const PanelRun& a) {
+  // What is used soon goes to the first level, what comes later to the second: memory then gives
+  // its best rate.
+  constexpr int64_t kAheadBytes = 1024;
+  constexpr int64_t kFurtherBytes = 2048;
+  constexpr int kAll = kPanels * kParts;
+  const int64_t num_rows = kRows > 0 ? kRows : a.num_rows;
+  const int64_t num_blocks = a.x.cols / kBlockCols;
+  const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
+  const int64_t bytes_a_block = a.panel_bytes / num_blocks;
+  for (int64_t panel = 0; panel < num_panels; panel += kPanels) {
+    const uint8_t* panels[kPanels];
+    for (int p = 0; p < kPanels; ++p) {
+      // Where there is no second panel, the last one's products are made twice and dropped once.
+      panels[p] = a.panels + smaller(panel + p, num_panels - 1) * a.panel_bytes;
+    }
+    vf sums[kRows > 0 ? kRows : kTileRows][kAll];
+    for (int64_t r = 0; r < num_rows; ++r) {
+      for (int v = 0; v < kAll; ++v) sums[r][v] = vf{};
+    }
+    const uint8_t* ahead[kPanels];
+    for (int p = 0; p < kPanels; ++p) ahead[p] = panels[p] + kAheadBytes - bytes_a_block;
+    RowsOfTile x = rows_of_tile(a.x, a.first_row, 0);
+    for (int64_t block = 0; block < num_blocks; ++block) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kAll; ++v) {
+        const uint8_t* data = panels[v / kParts];
+        if (v % kParts == 0) {
+          const uint8_t* until = data + block * bytes_a_block + kAheadBytes;
+          const uint8_t*& asked = ahead[v / kParts];
+          for (; asked < until; asked += 64) {
+            __builtin_prefetch(asked);
+            __builtin_prefetch(asked + kFurtherBytes, 0, 2);
+          }
+        }
+        const BlockVector<F> w = unpack_vector<F>(data, block, v % kParts);
+        for (int64_t r = 0; r < num_rows; ++r) {
+          sums[r][v] = add_block<F>(w, x, r, sums[r][v]);
+        }
+      }
+      next_block(x);
+    }
+    const int64_t first_output = panel * kPanelRows;
+    const int64_t num_lanes = a.num_outputs - first_output;
+    for (int64_t r = 0; r < num_rows; ++r) {
+      vf* row = sums[r];
+      if (a.bias != nullptr) {
+        vf bias[kAll];
+        load_lanes(a.bias + first_output, num_lanes, kAll, bias);
+        for (int v = 0; v < kAll; ++v) row[v] += bias[v];
+      }
+      store_lanes(row, num_lanes, kAll, a.out + (a.first_row + r) * a.out_stride + first_output);
+    }
+  }
+}
+
+/// Whether one of kRows rows has a low plane.
+template <int kRows>
+HEADRACE_INLINE bool any_has_low(const RowsOfTile& x) {
+  uint64_t flags = 0;
+  std::memcpy(&flags, x.has_low, kRows);
+  return flags != 0;
+}
+
+/// Adds the products of a half (or a block) to sum: [kRows][kVectors]. kHasLow: see add_block.
+template <class F, int kRows, bool kHasLow>
+HEADRACE_INLINE void add_half(const Block<F>& w, const RowsOfTile& x, int half, vf* sum) {
+  constexpr int kSteps = 8 / F::kHalves;
+  const int first_col = 4 * kSteps * half;
+  vi dot[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) dot[r][v] = kPlanes == 2 ? zero() : start(r);
+    for (int v = 0; v < kVectors; ++v) dot[r][v] = zero();
   }
-  dot_steps<typename F::Codes, kSteps, kRows>(&w.codes[kSteps * part], x.high + first_col, dot);
-  if constexpr (kPlanes == 2) {
+  const vu8(*codes)[kVectors] = &w.codes[kSteps * half];
+  dot_rows<typename F::Codes, kSteps, kRows>(codes, x.high + first_col, dot);
+  if constexpr (kHasLow) {
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) dot[r][v] = (dot[r][v] << 7) + start(r);
+      for (int v = 0; v < kVectors; ++v) dot[r][v] <<= 7;
     }
-    dot_steps<typename F::Codes, kSteps, kRows>(&w.codes[kSteps * part], x.low + first_col, dot);
+    // Codes are loaded anew: keeping them would take the sums' registers.
+    asm volatile("" : "+r"(codes));
+    dot_rows<typename F::Codes, kSteps, kRows>(codes, x.low + first_col, dot);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    const float x_scale = kHasLow ? x.scale[r] * kLowStep : x.scale[r];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (F::kOffset != 0) {
+        dot[r][v] += kHasLow ? centre_of_both<F>(x, half, r) : centre_of_high<F>(x, half, r);
+      }
+      vf total = add_scaled(dot[r][v], w.scale[half][v], x_scale, sum[r * kVectors + v]);
+      if constexpr (F::kHasMin) total = add_min<F>(w.min[v], x, r, total);
+      sum[r * kVectors + v] = total;
+    }
   }
 }
+
+/// Weights to ask for while others are multiplied: `bytes` for each block, of kPanelsTogether
+/// panels.
+struct Prefetch {
+  const uint8_t* data = nullptr;
+  int64_t bytes = 0;
+  int64_t panel_bytes = 0;
+
+  __attribute__((always_inline)) void next_block() {
+    for (int64_t p = 0; p < kPanelsTogether; ++p) {
+      const uint8_t* at = data + p * panel_bytes;
+      for (int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(at + byte, 0, 2);
+    }
+    data += bytes;
+  }
+};
 
 /// Adds the products of `num_blocks` blocks to sum: [kRows][kVectors].
-template <class F, int kPlanes, int kRows>
+template <class F, int kRows>
 __attribute__((noinline)) void multiply_rows(const Block<F>* blocks, int64_t num_blocks,
-                                             RowsOfTile x, vf* sum) {
+                                             RowsOfTile x, vf* sums, Prefetch* prefetch) {
+  vf sum[kRows * kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i) sum[i] = sums[i];
   for (int64_t block = 0; block < num_blocks; ++block) {
     const Block<F>& w = blocks[block];
+    if (prefetch != nullptr) prefetch->next_block();
+    const bool has_low = any_has_low<kRows>(x);
 #pragma GCC unroll 2
-    for (int part = 0; part < F::kParts; ++part) {
-      vi dot[kRows][kVectors];
-      centered_dots<F, kPlanes, kRows>(w, x, part, dot);
-      // A block's scales and minimum come after its last part.
-      const bool with_min = F::kHasMin && part == F::kParts - 1;
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
-#pragma GCC unroll 8
-        for (int r = 0; r < kRows; ++r) {
-          vf total = mul_add_part(__builtin_convertvector(dot[r][v], vf),
-                                  w.scale[part][v] * x.scale[r], sum[r * kVectors + v]);
-          if (with_min) total = mul_add_part(w.min[v], x.scaled_sum[r] - vf{}, total);
-          sum[r * kVectors + v] = total;
-        }
+    for (int half = 0; half < F::kHalves; ++half) {
+      if (has_low) {
+        add_half<F, kRows, true>(w, x, half, sum);
+      } else {
+        add_half<F, kRows, false>(w, x, half, sum);
       }
     }
-    x.high += x.height * kBlockCols;
-    if constexpr (kPlanes == 2) x.low += x.height * kBlockCols;
-    x.scale += x.height;
-    x.scaled_sum += x.height;
-    x.negated_sums += 3 * x.height;
+    next_block(x);
   }
-}
-
-/// Results of a row's kVectors vectors, of which `num_lanes` lanes exist.
-HEADRACE_INLINE void load_sums(const float* out, int64_t num_lanes, vf* sum) {
-  if (num_lanes >= kVectors * HEADRACE_LANES) {
-    std::memcpy(sum, out, kVectors * sizeof(vf));
-  } else {
-    for (int v = 0; v < kVectors; ++v) sum[v] = vf{};
-    std::memcpy(sum, out, static_cast<size_t>(num_lanes) * sizeof(float));
-  }
-}
-HEADRACE_INLINE void store_sums(const vf* sum, int64_t num_lanes, float* out) {
-  const auto most = static_cast<int64_t>(kVectors * HEADRACE_LANES);
-  if (num_lanes >= most) {
-    std::memcpy(out, sum, kVectors * sizeof(vf));
-  } else {
-    std::memcpy(out, sum, static_cast<size_t>(num_lanes) * sizeof(float));
-  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows * kVectors; ++i) sums[i] = sum[i];
 }
 
 /// One chunk of columns of a group of panels.
@@ -190,97 +333,104 @@ struct Chunk {
   int64_t first_output;
   bool is_first;
   bool is_last;
+  Prefetch* prefetch;  ///< null: none
 };
 
-template <class F, int kPlanes, int kRows>
+template <class F, int kRows>
 HEADRACE_INLINE void chunk_rows(const Chunk<F>& chunk, int64_t row) {
   const PanelRun& a = chunk.run;
   const int64_t num_lanes = a.num_outputs - chunk.first_output;
   float* out = a.out + row * a.out_stride + chunk.first_output;
   vf sum[kRows * kVectors];
+  // The lines that are written at the end: other rows' lines are far apart, so the processor does
+  // not foresee them.
+  for (int r = 0; r < kRows; ++r) {
+    for (int64_t lane = 0; lane < kPanelsTogether * kPanelRows; lane += 16) {
+      __builtin_prefetch(out + r * a.out_stride + lane, 1);
+    }
+  }
   for (int r = 0; r < kRows; ++r) {
     vf* row_sum = sum + r * kVectors;
     if (chunk.is_first) {
       for (int v = 0; v < kVectors; ++v) row_sum[v] = vf{};
     } else {
-      load_sums(out + r * a.out_stride, num_lanes, row_sum);
+      load_lanes(out + r * a.out_stride, num_lanes, kVectors, row_sum);
     }
   }
-  multiply_rows<F, kPlanes, kRows>(chunk.blocks, chunk.num_blocks,
-                                   rows_of_tile<kPlanes>(a.x, row, chunk.first_block), sum);
+  multiply_rows<F, kRows>(chunk.blocks, chunk.num_blocks, rows_of_tile(a.x, row, chunk.first_block),
+                          sum, row == a.first_row ? chunk.prefetch : nullptr);
   vf bias[kVectors];
   const bool with_bias = chunk.is_last && a.bias != nullptr;
-  if (with_bias) load_sums(a.bias + chunk.first_output, num_lanes, bias);
+  if (with_bias) load_lanes(a.bias + chunk.first_output, num_lanes, kVectors, bias);
   for (int r = 0; r < kRows; ++r) {
     vf* row_sum = sum + r * kVectors;
     if (with_bias) {
       for (int v = 0; v < kVectors; ++v) row_sum[v] += bias[v];
     }
-    store_sums(row_sum, num_lanes, out + r * a.out_stride);
+    store_lanes(row_sum, num_lanes, kVectors, out + r * a.out_stride);
   }
 }
 
-template <class F, int kPlanes>
+template <class F>
 HEADRACE_INLINE void chunk_all_rows(const Chunk<F>& chunk) {
   const int64_t end = chunk.run.first_row + chunk.run.num_rows;
   for (int64_t row = chunk.run.first_row; row < end;) {
     // Rows that run together are of one tile.
     const int64_t left = smaller(end, (row / kTileRows + 1) * kTileRows) - row;
     if (kMostRows == 8 && left >= 8) {
-      chunk_rows<F, kPlanes, kMostRows>(chunk, row);
+      chunk_rows<F, kMostRows>(chunk, row);
       row += kMostRows;
     } else if (left >= 4) {
-      chunk_rows<F, kPlanes, 4>(chunk, row);
+      chunk_rows<F, 4>(chunk, row);
       row += 4;
     } else if (left >= 2) {
-      chunk_rows<F, kPlanes, 2>(chunk, row);
+      chunk_rows<F, 2>(chunk, row);
       row += 2;
     } else {
-      chunk_rows<F, kPlanes, 1>(chunk, row);
+      chunk_rows<F, 1>(chunk, row);
       row += 1;
     }
   }
 }
 
-/// The weights that are read about `kAhead` bytes after block `block`, in memory order: this
-/// panel's, or those of the panel that its vector takes next.
-HEADRACE_INLINE void prefetch_ahead(const PanelRun& a, int64_t panel, int64_t block,
-                                    int64_t num_blocks, int64_t num_panels) {
-  constexpr int64_t kAhead = 2048;
-  const int64_t bytes_a_block = a.panel_bytes / num_blocks;
-  int64_t offset = block * bytes_a_block + a.scales_bytes + kAhead;
-  if (offset >= a.panel_bytes) {
-    offset -= a.panel_bytes;
-    panel += kPanelsTogether;
-    if (panel >= num_panels || offset >= a.panel_bytes) return;
-  }
-  const uint8_t* at = a.panels + panel * a.panel_bytes + offset;
-  for (int64_t byte = 0; byte < bytes_a_block; byte += 64) __builtin_prefetch(at + byte);
-}
-
-template <int kPlanes, class F>
-void int_panels(const PanelRun& a) {
+template <class F>
+__attribute__((noinline)) void many_rows(const PanelRun& a) {
   const int64_t num_blocks = a.x.cols / kBlockCols;
   const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
-  const int64_t chunk_blocks = a.num_rows < kFewRows ? kChunkBlocksOfFewRows : kChunkBlocks;
-  Block<F> blocks[kChunkBlocks];
+  const int64_t bytes_a_block = a.panel_bytes / num_blocks;
+  // Chunks of about the same size.
+  const int64_t num_chunks = (num_blocks + kMostChunkBlocks - 1) / kMostChunkBlocks;
+  const int64_t chunk_blocks = (num_blocks + num_chunks - 1) / num_chunks;
+  Block<F> blocks[kMostChunkBlocks];
   for (int64_t panel = 0; panel < num_panels; panel += kPanelsTogether) {
+    const uint8_t* data = a.panels + panel * a.panel_bytes;
     // Where there is no second panel, the first one's products are made twice and dropped once.
-    const int64_t second = smaller(panel + kPanelsTogether - 1, num_panels - 1);
-    const uint8_t* const panels[] = {a.panels + panel * a.panel_bytes,
-                                     a.panels + second * a.panel_bytes};
+    const bool has_second = kPanelsTogether == 2 && panel + 1 < num_panels;
+    const uint8_t* const panels[] = {data, data + (has_second ? a.panel_bytes : 0)};
+    const bool has_next = panel + 2 * kPanelsTogether <= num_panels;
+    const uint8_t* next = data + kPanelsTogether * a.panel_bytes;
     for (int64_t first = 0; first < num_blocks; first += chunk_blocks) {
       const int64_t count = smaller(chunk_blocks, num_blocks - first);
       for (int64_t i = 0; i < count; ++i) {
-        for (int64_t p = 0; p < kPanelsTogether; ++p) {
-          prefetch_ahead(a, panel + p, first + i, num_blocks, num_panels);
+        for (const uint8_t* one : panels) {
+          const uint8_t* ahead = one + (first + i) * bytes_a_block + kUnpackAheadBytes;
+          for (int64_t byte = 0; byte < bytes_a_block; byte += 64) __builtin_prefetch(ahead + byte);
         }
-        unpack_block(panels, a.scales_bytes, first + i, blocks[i]);
+        unpack_block(panels, first + i, blocks[i]);
       }
-      chunk_all_rows<F, kPlanes>(
-          {a, blocks, first, count, panel * kPanelRows, first == 0, first + count == num_blocks});
+      // Panels are taken as evenly spread over their blocks.
+      Prefetch prefetch = {next + first * bytes_a_block, bytes_a_block, a.panel_bytes};
+      chunk_all_rows<F>({a, blocks, first, count, panel * kPanelRows, first == 0,
+                         first + count == num_blocks, has_next ? &prefetch : nullptr});
     }
   }
+}
+
+template <class F>
+void multiply_panels(const PanelRun& a) {
+  if (a.num_rows == 1) return few_rows<F, 2, 1>(a);
+  if (a.num_rows <= kTileRows) return few_rows<F, 1, 0>(a);
+  many_rows<F>(a);
 }
 
 using Q4_0 = Layout<CodesU4, PanelScales::one, 8>;
@@ -296,13 +446,9 @@ using Q6_K = Layout<CodesU6, PanelScales::k_signed, 32>;
 
 namespace HEADRACE_ISA_NAMESPACE {
 
-const PanelFunction int8_panels[kNumPanelFormats] = {
-    int_panels<1, Q4_0>, int_panels<1, Q4_1>, int_panels<1, Q5_0>, int_panels<1, Q5_1>,
-    int_panels<1, Q8_0>, int_panels<1, Q4_K>, int_panels<1, Q5_K>, int_panels<1, Q6_K>,
-};
-const PanelFunction int15_panels[kNumPanelFormats] = {
-    int_panels<2, Q4_0>, int_panels<2, Q4_1>, int_panels<2, Q5_0>, int_panels<2, Q5_1>,
-    int_panels<2, Q8_0>, int_panels<2, Q4_K>, int_panels<2, Q5_K>, int_panels<2, Q6_K>,
+const PanelFunction int_panels[kNumIntPanelFormats] = {
+    multiply_panels<Q4_0>, multiply_panels<Q4_1>, multiply_panels<Q5_0>, multiply_panels<Q5_1>,
+    multiply_panels<Q8_0>, multiply_panels<Q4_K>, multiply_panels<Q5_K>, multiply_panels<Q6_K>,
 };
 
 }  // namespace HEADRACE_ISA_NAMESPACE

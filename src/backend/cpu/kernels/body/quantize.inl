@@ -1,4 +1,4 @@
-// Activations to integers in one or two planes, see QuantizedRows.
+// Activations to integers, see QuantizedRows.
 #pragma once
 
 #include "backend/cpu/kernels/body/vec.inl"
@@ -6,90 +6,157 @@
 namespace headrace {
 namespace {
 
-HEADRACE_INLINE int32_t sum_of_lanes(I16x a) {
-  int32_t x[16];
-  std::memcpy(x, &a, sizeof(x));
-  for (int n = 8; n > 0; n /= 2) {
-    for (int i = 0; i < n; ++i) x[i] += x[i + n];
+/// The 32 columns of a block.
+struct BlockValues {
+  F16x a;
+  F16x b;
+};
+
+/// The bits of the largest magnitude; 0x7f800000 and more if a number is not finite.
+HEADRACE_INLINE int32_t largest_magnitude_bits(const BlockValues& x) {
+  __m256i largest = _mm256_setzero_si256();
+  const __m256i magnitude = _mm256_set1_epi32(INT32_MAX);
+  __m256i parts[4];
+  std::memcpy(parts, &x.a, sizeof(x.a));
+  std::memcpy(parts + 2, &x.b, sizeof(x.b));
+  for (const __m256i part : parts) {
+    largest = _mm256_max_epi32(largest, _mm256_and_si256(part, magnitude));
   }
-  return x[0];
+  __m128i four =
+      _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
+  four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
 }
 
-HEADRACE_INLINE void store_bytes(I16x a, int8_t* out) {
-  HEADRACE_EACH {
-    const vbyte bytes = __builtin_convertvector(a.p[i], vbyte);
-    std::memcpy(out + i * HEADRACE_LANES, &bytes, sizeof(bytes));
-  }
-}
-
-/// Rounds to integers (ties to even), writes them to the planes and returns their sum.
-template <int kPlanes>
-HEADRACE_INLINE int32_t quantize_lanes(F16x x, float inverse, int8_t* high, int8_t* low) {
-  // Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
+HEADRACE_INLINE I16x scaled_integers(F16x x, float inverse) {
+  // Adding 1.5 * 2^23 rounds to an integer (ties to even), which then stands in the low bits.
   const F16x shifted = x * splat(inverse) + splat(12582912.0F);
   I16x integers;
-  I16x highs;
-  I16x lows = {};
-  HEADRACE_EACH {
-    integers.p[i] = (vi)shifted.p[i] - 0x4b400000;
-    highs.p[i] = kPlanes == 2 ? (integers.p[i] + 64) >> 7 : integers.p[i];
-    if constexpr (kPlanes == 2) lows.p[i] = integers.p[i] - highs.p[i] * 128;
-  }
-  store_bytes(highs, high);
-  if constexpr (kPlanes == 2) store_bytes(lows, low);
-  return sum_of_lanes(integers);
+  HEADRACE_EACH integers.p[i] = (vi)shifted.p[i] - 0x4b400000;
+  return integers;
 }
 
-template <int kPlanes>
-HEADRACE_INLINE void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
-  // The largest integer. In two planes: 127 in the high one, 0 in the low one.
-  constexpr float kLargest = kPlanes == 2 ? 127.0F * 128.0F : 127.0F;
-  const int64_t num_blocks = x.cols / kBlockCols;
-  const int64_t tile = row / kTileRows * kTileRows;
-  const int64_t height = x.num_rows - tile < kTileRows ? x.num_rows - tile : kTileRows;
-  for (int64_t block = 0; block < num_blocks; ++block) {
-    const int64_t at = tile * num_blocks + block * height + (row - tile);
-    F16x a = load(values + block * kBlockCols);
-    F16x b = load(values + block * kBlockCols + 16);
-    F16x magnitude;
-    HEADRACE_EACH {
-      const vf positive_a = (vf)((vi)a.p[i] & INT32_MAX);
-      const vf positive_b = (vf)((vi)b.p[i] & INT32_MAX);
-      magnitude.p[i] = positive_a > positive_b ? positive_a : positive_b;
-    }
-    const float largest = reduce_max(magnitude);
-    const float poison = reduce_add((a + b) * splat(0.0F));  // NaN if a number is not finite
-    // Its integers are then zeros, so that their sums stay in range; its scale says NaN.
-    const bool poisoned = !(poison == 0.0F);
-    if (poisoned) a = b = splat(0.0F);
-    // Below this the inverse would overflow; such a block is as good as zero.
-    const bool tiny = !(largest > 1e-30F);
-    const float scale = tiny ? 0.0F : largest / kLargest;
-    const float inverse = tiny || poisoned ? 0.0F : kLargest / largest;
-    int8_t* high = x.high + at * kBlockCols;
-    int8_t* low = kPlanes == 2 ? x.low + at * kBlockCols : nullptr;
-    const int32_t first = quantize_lanes<kPlanes>(a, inverse, high, low);
-    const int32_t second =
-        quantize_lanes<kPlanes>(b, inverse, high + 16, kPlanes == 2 ? low + 16 : nullptr);
-    int32_t* negated_sums = x.negated_sums + 3 * (at - (row - tile)) + (row - tile);
-    negated_sums[0] = -(first + second);
-    negated_sums[height] = -first;
-    negated_sums[2 * height] = -second;
-    x.scale[at] = scale + poison;
-    x.scaled_sum[at] = x.scale[at] * static_cast<float>(first + second);
+HEADRACE_INLINE __m128i to_bytes(I16x x) {
+#if HEADRACE_LANES == 16
+  return _mm512_cvtepi32_epi8((__m512i)x.p[0]);
+#else
+  const __m256i words = _mm256_permute4x64_epi64(
+      _mm256_packs_epi32((__m256i)x.p[0], (__m256i)x.p[1]), _MM_SHUFFLE(3, 1, 2, 0));
+  return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+#endif
+}
+
+struct HalfSums {
+  int32_t first = 0;
+  int32_t second = 0;
+};
+
+/// Writes the integers' bytes and adds them up.
+HEADRACE_INLINE HalfSums store_plane(I16x a, I16x b, int8_t* out) {
+  const __m256i bytes = _mm256_set_m128i(to_bytes(b), to_bytes(a));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bytes);
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
+  __m256i sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  sums = _mm256_add_epi32(sums, _mm256_shuffle_epi32(sums, 0x4e));
+  sums = _mm256_add_epi32(sums, _mm256_shuffle_epi32(sums, 0xb1));
+  return {_mm256_cvtsi256_si32(sums), _mm256_extract_epi32(sums, 4)};
+}
+
+/// Both planes of integers of at most 127 * 128.
+HEADRACE_INLINE HalfSums store_two_planes(I16x a, I16x b, int8_t* high, int8_t* low) {
+  I16x high_a;
+  I16x high_b;
+  I16x low_a;
+  I16x low_b;
+  HEADRACE_EACH {
+    high_a.p[i] = (a.p[i] + 64) >> 7;
+    high_b.p[i] = (b.p[i] + 64) >> 7;
+    low_a.p[i] = a.p[i] - (high_a.p[i] << 7);
+    low_b.p[i] = b.p[i] - (high_b.p[i] << 7);
   }
+  const HalfSums highs = store_plane(high_a, high_b, high);
+  const HalfSums lows = store_plane(low_a, low_b, low);
+  return {128 * highs.first + lows.first, 128 * highs.second + lows.second};
+}
+
+/// The high plane alone, of integers of at most 127.
+HEADRACE_INLINE HalfSums store_high_plane(I16x a, I16x b, int8_t* high, int8_t* low) {
+  const HalfSums highs = store_plane(a, b, high);
+  const __m256i zeros = _mm256_setzero_si256();
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low), zeros);
+  return {128 * highs.first, 128 * highs.second};
+}
+
+HEADRACE_INLINE BlockValues load_block(const float* values) {
+  return {load(values), load(values + 16)};
+}
+
+/// A block has a low plane if its largest number is this many times the mean of such numbers over
+/// the row: rounding to a high plane alone loses the more, the larger that number is.
+constexpr float kLargeBlock = 0.9F;
+
+// A block whose numbers are all below the first is as good as zero; one with numbers above the
+// second counts as not finite. Between them scales neither underflow nor overflow, whatever weights
+// they meet, so that dividing by 128 is exact.
+constexpr float kTiny = 1e-20F;
+constexpr float kHuge = 1e30F;
+
+/// Writes block `block` of a row, whose place among scales and the like is `at`, `height` apart.
+/// Its largest magnitude stands in x.scale[at].
+HEADRACE_INLINE void quantize_block(BlockValues values, float mean_largest, int64_t at,
+                                    int32_t* negated_sums, int64_t height, const QuantizedRows& x) {
+  const float largest = x.scale[at];
+  const bool has_low = largest > kLargeBlock * mean_largest;
+  float scale = 0.0F;
+  float inverse = 0.0F;
+  if (largest > kTiny) {
+    scale = largest / 127.0F;
+    inverse = (has_low ? 127.0F * 128.0F : 127.0F) / largest;
+  }
+  if (!(largest < kHuge)) {
+    // The scale says NaN; integers are zeros, so that their sums stay in range.
+    values = {splat(0.0F), splat(0.0F)};
+    scale = __builtin_nanf("");
+    inverse = 0.0F;
+  }
+  const I16x a = scaled_integers(values.a, inverse);
+  const I16x b = scaled_integers(values.b, inverse);
+  int8_t* high = x.high + at * kBlockCols;
+  int8_t* low = x.low + at * kBlockCols;
+  const HalfSums sums =
+      has_low ? store_two_planes(a, b, high, low) : store_high_plane(a, b, high, low);
+  negated_sums[0] = -(sums.first + sums.second);
+  negated_sums[height] = -sums.first;
+  negated_sums[2 * height] = -sums.second;
+  x.has_low[at] = has_low ? 1 : 0;
+  x.scale[at] = scale;
+  x.scaled_sum[at] = scale * 0x1p-7F * static_cast<float>(sums.first + sums.second);
 }
 
 }  // namespace
 
 namespace HEADRACE_ISA_NAMESPACE {
 
-void quantize_row_int8(const float* values, int64_t row, const QuantizedRows& x) {
-  quantize_row<1>(values, row, x);
-}
-
-void quantize_row_int15(const float* values, int64_t row, const QuantizedRows& x) {
-  quantize_row<2>(values, row, x);
+void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
+  const int64_t num_blocks = x.cols / kBlockCols;
+  const int64_t tile = row / kTileRows * kTileRows;
+  const int64_t height = x.num_rows - tile < kTileRows ? x.num_rows - tile : kTileRows;
+  const int64_t in_tile = row - tile;
+  const int64_t first = tile * num_blocks;
+  float sum_of_largest = 0.0F;
+  for (int64_t block = 0; block < num_blocks; ++block) {
+    const int32_t bits = largest_magnitude_bits(load_block(values + block * kBlockCols));
+    float largest;
+    std::memcpy(&largest, &bits, sizeof(largest));
+    x.scale[first + block * height + in_tile] = largest;
+    sum_of_largest += largest;
+  }
+  const float mean_largest = sum_of_largest / static_cast<float>(num_blocks);
+  for (int64_t block = 0; block < num_blocks; ++block) {
+    const int64_t block_at = first + block * height;
+    quantize_block(load_block(values + block * kBlockCols), mean_largest, block_at + in_tile,
+                   x.negated_sums + 3 * block_at + in_tile, height, x);
+  }
 }
 
 }  // namespace HEADRACE_ISA_NAMESPACE

@@ -22,8 +22,6 @@ namespace {
 
 using vf = float __attribute__((vector_size(4 * HEADRACE_LANES)));
 using vi = int32_t __attribute__((vector_size(4 * HEADRACE_LANES)));
-using vbyte = int8_t __attribute__((vector_size(HEADRACE_LANES)));  // one a lane
-using vubyte = uint8_t __attribute__((vector_size(HEADRACE_LANES)));
 using vu = uint32_t __attribute__((vector_size(4 * HEADRACE_LANES)));
 constexpr int kParts = 16 / HEADRACE_LANES;
 
@@ -97,14 +95,19 @@ HEADRACE_INLINE F16x operator/(F16x a, F16x b) {
 }
 
 /// a * b + c; rounds once where HEADRACE_FMA is 1.
-HEADRACE_INLINE F16x mul_add(F16x a, F16x b, F16x c) {
+HEADRACE_INLINE vf mul_add_vector(vf a, vf b, vf c) {
 #if HEADRACE_FMA && HEADRACE_LANES == 16
-  c.p[0] = (vf)_mm512_fmadd_ps((__m512)a.p[0], (__m512)b.p[0], (__m512)c.p[0]);
+  return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif HEADRACE_FMA && HEADRACE_LANES == 8
-  HEADRACE_EACH c.p[i] = (vf)_mm256_fmadd_ps((__m256)a.p[i], (__m256)b.p[i], (__m256)c.p[i]);
+  return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #else
-  HEADRACE_EACH c.p[i] += a.p[i] * b.p[i];
+  return c + a * b;
 #endif
+}
+
+/// The same for sixteen lanes.
+HEADRACE_INLINE F16x mul_add(F16x a, F16x b, F16x c) {
+  HEADRACE_EACH c.p[i] = mul_add_vector(a.p[i], b.p[i], c.p[i]);
   return c;
 }
 
@@ -142,14 +145,22 @@ HEADRACE_INLINE F16x min(F16x a, F16x b) {
   return select(less(a, b), a, b);
 }
 
-/// A panel's results for one row: + bias where there is one, and only the lanes that exist.
-HEADRACE_INLINE void store_panel_row(float* out, F16x y, const float* bias, int64_t num_lanes) {
-  if (bias != nullptr) y = y + load_part(bias, num_lanes, 0.0F);
-  if (num_lanes == kPanelRows) {
-    store(out, y);
+HEADRACE_INLINE int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/// A row's results for `num_lanes` lanes that exist, of `num_vectors` vectors.
+HEADRACE_INLINE void load_lanes(const float* x, int64_t num_lanes, int num_vectors, vf* out) {
+  if (num_lanes >= num_vectors * HEADRACE_LANES) {
+    std::memcpy(out, x, static_cast<size_t>(num_vectors) * sizeof(vf));
   } else {
-    store_part(out, y, num_lanes);
+    for (int v = 0; v < num_vectors; ++v) out[v] = vf{};
+    std::memcpy(out, x, static_cast<size_t>(num_lanes) * sizeof(float));
   }
+}
+HEADRACE_INLINE void store_lanes(const vf* x, int64_t num_lanes, int num_vectors, float* out) {
+  const int64_t all = num_vectors * HEADRACE_LANES;
+  std::memcpy(out, x, static_cast<size_t>(smaller(num_lanes, all)) * sizeof(float));
 }
 
 /// Sum of the lanes, by halves.
@@ -189,21 +200,35 @@ HEADRACE_INLINE F16x load(const uint16_t* half) {
 }
 
 /// Sixteen small integers as floats.
-template <class Bytes>
-HEADRACE_INLINE F16x integers_of_bytes(const void* x) {
-  F16x r;
-  HEADRACE_EACH {
-    Bytes bytes;
-    std::memcpy(&bytes, static_cast<const char*>(x) + i * HEADRACE_LANES, sizeof(bytes));
-    r.p[i] = __builtin_convertvector(__builtin_convertvector(bytes, vi), vf);
-  }
-  return r;
-}
 HEADRACE_INLINE F16x load_integers(const uint8_t* x) {
-  return integers_of_bytes<vubyte>(x);
+#if HEADRACE_LANES == 16
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+  return {{(vf)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))}};
+#elif HEADRACE_LANES == 8
+  F16x r;
+  HEADRACE_EACH r.p[i] = (vf)_mm256_cvtepi32_ps(
+      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x + 8 * i))));
+  return r;
+#else
+  float lanes[16];
+  for (int i = 0; i < 16; ++i) lanes[i] = static_cast<float>(x[i]);
+  return load(lanes);
+#endif
 }
 HEADRACE_INLINE F16x load_integers(const int8_t* x) {
-  return integers_of_bytes<vbyte>(x);
+#if HEADRACE_LANES == 16
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+  return {{(vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))}};
+#elif HEADRACE_LANES == 8
+  F16x r;
+  HEADRACE_EACH r.p[i] = (vf)_mm256_cvtepi32_ps(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x + 8 * i))));
+  return r;
+#else
+  float lanes[16];
+  for (int i = 0; i < 16; ++i) lanes[i] = static_cast<float>(x[i]);
+  return load(lanes);
+#endif
 }
 
 HEADRACE_INLINE float load_one(const float* x) {

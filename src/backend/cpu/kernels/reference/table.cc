@@ -7,9 +7,11 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 extern const KernelTable kTable;
 const KernelTable kTable = {
     .name = "reference",
-    .form = {ActivationForm::f32, ActivationForm::f32},
-    .forms = {},
-    .float_panel = float_panel,
+    .quantize_row = nullptr,
+    .int_panels = nullptr,
+    .f32_panels = f32_panels,
+    .f16_panels = nullptr,
+    .bf16_panels = nullptr,
     .attend = attend,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,
@@ -22,6 +24,9 @@ const KernelTable kTable = {
     .soft_cap = soft_cap,
     .argmax = argmax,
     .to_f16 = to_f16,
+    .peak_instruction = "multiply and add",
+    .peak = peak,
+    .read_memory = read_memory,
 };
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

@@ -1,0 +1,203 @@
+// Float weights (f32, f16, bf16), 16 output rows interleaved, times rows of float activations.
+//
+// Every output adds up its products column by column in chunks of kChunkCols, and then the chunks:
+// shorter chains of rounding errors. The order is the same for every number of rows.
+#pragma once
+
+#include "backend/cpu/kernels/body/vec.inl"
+#include "backend/cpu/kernels/kernel_names.inl"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kChunkCols = 64;
+
+// Machine vectors of outputs that share a load of activations.
+constexpr int kFloatVectors = HEADRACE_LANES == 4 ? 4 : 2;
+constexpr int64_t kFloatPanels = kFloatVectors * HEADRACE_LANES / kPanelRows;
+// As many rows as keep the sums in registers.
+constexpr int kMostFloatRows = HEADRACE_LANES == 16 ? 8 : HEADRACE_LANES == 8 ? 4 : 2;
+// With more rows than this, 16-bit weights become floats once for all of them.
+constexpr int64_t kRowsWorthConverting = 16;
+
+enum class Half : uint16_t {};
+enum class BHalf : uint16_t {};
+
+HEADRACE_INLINE vf load_vector(const float* x) {
+  vf v;
+  std::memcpy(&v, x, sizeof(v));
+  return v;
+}
+#if HEADRACE_LANES > 4
+HEADRACE_INLINE vf load_vector(const Half* x) {
+#if HEADRACE_LANES == 16
+  return (vf)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
+#else
+  return (vf)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+#endif
+}
+HEADRACE_INLINE vf load_vector(const BHalf* x) {
+#if HEADRACE_LANES == 16
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+  return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
+#else
+  const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+  return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16);
+#endif
+}
+#endif
+
+/// Weights of one chunk: vector v of column k is at data[v / kParts] + k * 16 + its part.
+template <class T>
+struct ChunkWeights {
+  const T* data[kFloatPanels];
+  int64_t cols;
+  bool prefetch;  ///< asks for the weights 2 KiB further on
+};
+
+/// The chunk's products with kRows rows from x on, added to sum: [kRows][kFloatVectors].
+template <class T, int kRows>
+HEADRACE_INLINE void multiply_chunk(const ChunkWeights<T>& w, const float* x, int64_t x_stride,
+                                    vf* total) {
+  constexpr int64_t kAhead = 2048 / sizeof(T);
+  vf sum[kRows][kFloatVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kFloatVectors; ++v) sum[r][v] = vf{};
+  }
+  for (int64_t k = 0; k < w.cols; ++k) {
+    vf weights[kFloatVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kFloatVectors; ++v) {
+      const T* at = w.data[v / kParts] + k * kPanelRows + v % kParts * HEADRACE_LANES;
+      if (w.prefetch && v % kParts == 0) __builtin_prefetch(at + kAhead);
+      weights[v] = load_vector(at);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const vf value = x[r * x_stride + k] - vf{};
+#pragma GCC unroll 4
+      for (int v = 0; v < kFloatVectors; ++v) {
+        sum[r][v] = mul_add_vector(weights[v], value, sum[r][v]);
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kFloatVectors; ++v) total[r * kFloatVectors + v] += sum[r][v];
+  }
+}
+
+/// Where a chunk's results go.
+struct ChunkOutput {
+  const FloatRun& run;
+  int64_t first_col;
+  int64_t first_output;
+  bool is_first;
+  bool is_last;
+};
+
+template <class T, int kRows>
+__attribute__((noinline)) void chunk_rows_of_floats(const ChunkWeights<T>& w,
+                                                    const ChunkOutput& chunk, int64_t row) {
+  const FloatRun& a = chunk.run;
+  const int64_t num_lanes = a.num_outputs - chunk.first_output;
+  float* out = a.out + row * a.out_stride + chunk.first_output;
+  vf total[kRows * kFloatVectors];
+  for (int r = 0; r < kRows; ++r) {
+    vf* row_total = total + r * kFloatVectors;
+    if (chunk.is_first) {
+      for (int v = 0; v < kFloatVectors; ++v) row_total[v] = vf{};
+    } else {
+      load_lanes(out + r * a.out_stride, num_lanes, kFloatVectors, row_total);
+    }
+  }
+  multiply_chunk<T, kRows>(w, a.x + row * a.x_stride + chunk.first_col, a.x_stride, total);
+  vf bias[kFloatVectors];
+  const bool with_bias = chunk.is_last && a.bias != nullptr;
+  if (with_bias) load_lanes(a.bias + chunk.first_output, num_lanes, kFloatVectors, bias);
+  for (int r = 0; r < kRows; ++r) {
+    vf* row_total = total + r * kFloatVectors;
+    if (with_bias) {
+      for (int v = 0; v < kFloatVectors; ++v) row_total[v] += bias[v];
+    }
+    store_lanes(row_total, num_lanes, kFloatVectors, out + r * a.out_stride);
+  }
+}
+
+template <class T>
+HEADRACE_INLINE void chunk_all_rows_of_floats(ChunkWeights<T> w, const ChunkOutput& chunk) {
+  const int64_t num_rows = chunk.run.num_rows;
+  int64_t row = 0;
+  w.prefetch = true;
+  while (row < num_rows) {
+    const int64_t left = num_rows - row;
+    if (kMostFloatRows == 8 && left >= 8) {
+      chunk_rows_of_floats<T, kMostFloatRows>(w, chunk, row);
+      row += kMostFloatRows;
+    } else if (kMostFloatRows >= 4 && left >= 4) {
+      chunk_rows_of_floats<T, kMostFloatRows >= 4 ? 4 : 1>(w, chunk, row);
+      row += 4;
+    } else if (left >= 2) {
+      chunk_rows_of_floats<T, 2>(w, chunk, row);
+      row += 2;
+    } else {
+      chunk_rows_of_floats<T, 1>(w, chunk, row);
+      row += 1;
+    }
+    w.prefetch = false;
+  }
+}
+
+template <class T>
+void float_run(const FloatRun& a) {
+  const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
+  const auto* panels = static_cast<const T*>(a.panels);
+  alignas(64) float converted[kFloatPanels][kChunkCols * kPanelRows];
+  for (int64_t panel = 0; panel < num_panels; panel += kFloatPanels) {
+    for (int64_t first = 0; first < a.cols; first += kChunkCols) {
+      ChunkWeights<T> w;
+      w.cols = a.cols - first < kChunkCols ? a.cols - first : kChunkCols;
+      for (int64_t p = 0; p < kFloatPanels; ++p) {
+        // Where there is no second panel, the last one's products are made twice and dropped once.
+        const int64_t at = panel + p < num_panels ? panel + p : num_panels - 1;
+        w.data[p] = panels + (at * a.cols + first) * kPanelRows;
+      }
+      const ChunkOutput chunk = {a, first, panel * kPanelRows, first == 0,
+                                 first + w.cols == a.cols};
+      if (sizeof(T) == sizeof(float) || a.num_rows < kRowsWorthConverting) {
+        chunk_all_rows_of_floats(w, chunk);
+        continue;
+      }
+      ChunkWeights<float> floats;
+      floats.cols = w.cols;
+      for (int64_t p = 0; p < kFloatPanels; ++p) {
+        for (int64_t i = 0; i < w.cols * kPanelRows; i += HEADRACE_LANES) {
+          const vf part = load_vector(w.data[p] + i);
+          std::memcpy(converted[p] + i, &part, sizeof(part));
+        }
+        floats.data[p] = converted[p];
+      }
+      chunk_all_rows_of_floats(floats, chunk);
+    }
+  }
+}
+
+}  // namespace
+
+namespace HEADRACE_ISA_NAMESPACE {
+
+void f32_panels(const FloatRun& args) {
+  float_run<float>(args);
+}
+#if HEADRACE_LANES > 4
+void f16_panels(const FloatRun& args) {
+  float_run<Half>(args);
+}
+void bf16_panels(const FloatRun& args) {
+  float_run<BHalf>(args);
+}
+#endif
+
+}  // namespace HEADRACE_ISA_NAMESPACE
+}  // namespace headrace
