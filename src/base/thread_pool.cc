@@ -31,6 +31,7 @@ inline void pause_cpu() {
 ThreadPool::ThreadPool(int num_threads) {
   const int num_workers = std::max(num_threads, 1) - 1;
   threads_.reserve(static_cast<size_t>(num_workers));
+  shares_ = std::make_unique<Share[]>(static_cast<size_t>(num_workers) + 1);
   try {
     for (int i = 0; i < num_workers; ++i) {
       threads_.emplace_back([this, i] { worker_loop(i + 1); });
@@ -75,7 +76,10 @@ void ThreadPool::parallel_for(int64_t num_tasks, FunctionRef<void(int64_t, int)>
   task_ = &task;
   num_tasks_ = num_tasks;
   first_error_ = nullptr;
-  next_task_.store(0, std::memory_order_relaxed);
+  for (int share = 0; share < num_threads(); ++share) {
+    shares_[static_cast<size_t>(share)].next.store(first_of_share(share),
+                                                   std::memory_order_relaxed);
+  }
   num_running_.store(static_cast<int>(threads_.size()), std::memory_order_relaxed);
   epoch_.fetch_add(1);
   if (num_sleepers_.load() > 0) {
@@ -91,9 +95,17 @@ void ThreadPool::parallel_for(int64_t num_tasks, FunctionRef<void(int64_t, int)>
 void ThreadPool::work(int worker) {
   inside_task = true;
   current_worker = worker;
-  for (;;) {
-    const int64_t i = next_task_.fetch_add(1, std::memory_order_relaxed);
-    if (i >= num_tasks_) break;
+  for (int i = 0; i < num_threads(); ++i) run_share((worker + i) % num_threads(), worker);
+  inside_task = false;
+}
+
+void ThreadPool::run_share(int share, int worker) {
+  std::atomic<int64_t>& next = shares_[static_cast<size_t>(share)].next;
+  const int64_t end = first_of_share(share + 1);
+  // Looking first: a share that is done costs no write to a line that others read.
+  while (next.load(std::memory_order_relaxed) < end) {
+    const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+    if (i >= end) break;
     try {
       (*task_)(i, worker);
     } catch (...) {
@@ -101,7 +113,6 @@ void ThreadPool::work(int worker) {
       if (!first_error_) first_error_ = std::current_exception();
     }
   }
-  inside_task = false;
 }
 
 void ThreadPool::wait_for_workers() {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -28,22 +29,34 @@ class ThreadPool {
   int num_threads() const { return static_cast<int>(threads_.size()) + 1; }
 
   /// Calls task(i, worker) once for each i in [0, num_tasks), in any order, and returns when all
-  /// are done. `worker` is in [0, num_threads). The first exception of a task is rethrown here,
-  /// after all tasks ended. A call from inside a task runs its tasks in place.
+  /// are done. `worker` is in [0, num_threads). Each worker begins with a share of consecutive
+  /// tasks, the same for the same num_tasks; who is done early takes over tasks of others. The
+  /// first exception of a task is rethrown here, after all tasks ended. A call from inside a task
+  /// runs its tasks in place.
   void parallel_for(int64_t num_tasks, FunctionRef<void(int64_t, int)> task);
 
  private:
   void stop();
   void worker_loop(int worker);
   void work(int worker);
+  void run_share(int share, int worker);
+  int64_t first_of_share(int share) const {
+    const int64_t n = num_threads();
+    return num_tasks_ / n * share + num_tasks_ % n * share / n;
+  }
   void wait_for_workers();
+
+  /// The next task of a worker's share, on a cache line of its own.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+  };
 
   std::vector<std::thread> threads_;
 
   // The current job; written by the caller before `epoch_` moves.
   FunctionRef<void(int64_t, int)>* task_ = nullptr;
   int64_t num_tasks_ = 0;
-  std::atomic<int64_t> next_task_{0};
+  std::unique_ptr<Share[]> shares_;  ///< [num_threads]
   std::atomic<int> num_running_{0};
   std::atomic<uint64_t> epoch_{0};
   std::atomic<bool> stop_{false};

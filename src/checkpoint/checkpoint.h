@@ -41,6 +41,8 @@ class Checkpoint {
   virtual uint64_t file_bytes() const = 0;
   /// Tells the system that a tensor's pages are not needed any more (it has been packed).
   virtual void release(const CheckpointTensor& tensor) const = 0;
+  /// Error: corrupt_data, once bytes were read (as zeros) that a file lost while it was open.
+  virtual Result<void> check_whole() const = 0;
 };
 
 /// Opens a model file by its magic (GGUF: also the first of a split set, "-00001-of-00005").

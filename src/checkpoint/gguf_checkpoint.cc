@@ -64,6 +64,11 @@ class GgufCheckpoint final : public Checkpoint {
     parts_.front().mapping.release(tensor.data.data(), tensor.data.size());
   }
 
+  Result<void> check_whole() const override {
+    for (const Part& part : parts_) HEADRACE_TRY(part.mapping.check_whole());
+    return {};
+  }
+
  private:
   explicit GgufCheckpoint(std::vector<Part> parts) : parts_(std::move(parts)) {
     for (Part& part : parts_) {
@@ -83,6 +88,7 @@ class GgufCheckpoint final : public Checkpoint {
 
 Result<Part> read_part(MappedFile mapping, HeapBudget& budget) {
   auto file = read_gguf(mapping.bytes(), budget);
+  HEADRACE_TRY(mapping.check_whole());
   if (!file.ok()) return std::move(file).error().at(mapping.path());
   return Part{std::move(mapping), std::move(file).value()};
 }

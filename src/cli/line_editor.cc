@@ -144,6 +144,10 @@ LineEditor::~LineEditor() = default;
 LineEditor::Input LineEditor::read(const std::string& prompt) {
   if (!impl_) {
     std::string line;
+    // Later answers would be stopped as soon as they begin.
+    if (InterruptGuard::interrupted()) {
+      return {Outcome::failed, "", Error{ErrorCode::cancelled, "interrupted", "", ""}};
+    }
     auto more = pipe_.read_line(line);
     if (!more.ok()) return {Outcome::failed, "", std::move(more).error()};
     if (!*more) return {};

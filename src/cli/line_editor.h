@@ -34,8 +34,8 @@ class LineEditor {
   bool interactive() const { return impl_ != nullptr; }
 
   /// The next line; `prompt` is shown to a person only. Ctrl-C gives Outcome::interrupted, Ctrl-D
-  /// on an empty line or the end of a pipe Outcome::end, a pipe that cannot be read
-  /// Outcome::failed.
+  /// on an empty line or the end of a pipe Outcome::end, a pipe that cannot be read,
+  /// and Ctrl-C with a pipe, Outcome::failed.
   Input read(const std::string& prompt);
 
   /// A whole message: a line that ends with a backslash goes on in the next one, and all between

@@ -129,6 +129,21 @@ TEST(LoadModel, MissingTensorsAreNamed) {
   EXPECT_TRUE(names(error, "blk.0.attn_q.weight"));
 }
 
+TEST(LoadModel, AFileThatIsCutMeanwhileIsAnError) {
+  const std::string path = testing::TempDir() + "load_model_cut_test.gguf";
+  test::tiny_model({.vocab = 3000}).file.write(path);
+  auto checkpoint = open_checkpoint(path);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().to_string();
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  const auto backend = make_cpu_backend({.isa = Isa::reference, .num_threads = 2});
+  const auto model = load_model(**checkpoint, *backend, {});
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::corrupt_data);
+  EXPECT_TRUE(names(model.error(), "became shorter"));
+  EXPECT_TRUE(names(model.error(), path));
+  std::filesystem::remove(path);
+}
+
 TEST(LoadModel, UnreadTensorsAreNamed) {
   TinyModel tiny = test::tiny_model({});
   tiny.add("blk.0.attn_gate.weight", {2}, {1, 2});

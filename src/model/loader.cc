@@ -196,6 +196,7 @@ std::vector<float> Loader::optional_divisors(const std::string& name, int64_t si
 }
 
 Result<void> Loader::finish() {
+  HEADRACE_TRY(checkpoint_.check_whole());
   if (!missing_.empty()) {
     return Error{ErrorCode::corrupt_data, "the file lacks the tensors " + name_some(missing_),
                  checkpoint_.path(), "the file is incomplete or of a variant not built in"};

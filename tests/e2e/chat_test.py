@@ -80,6 +80,22 @@ class Chat(harness.HeadraceTest):
         self.assertEqual(done.out, b"AAA\nAAA\n")
         self.assertEqual(done.err, b"")
 
+    def test_interrupt_ends_a_chat_from_a_pipe(self):
+        model = self.tiny("long.gguf", context=100000)
+        for script in (b"go on\nand on\nand on\n", b"go on\n"):  # with more to come, and without
+            process = subprocess.Popen([harness.BINARY, "chat", "-m", str(model), *ALWAYS_A],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, env=self.environment())
+            self.addCleanup(process.kill)
+            process.stdin.write(script)
+            process.stdin.flush()
+            self.assertEqual(process.stdout.read(4), b"AAAA")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=60), 1)  # its input is still open
+            out, err = process.communicate()
+            self.assertEqual(out.count(b"\n"), 1)
+            self.assertIn(b"interrupted", err)
+
     def test_pipe_commands_and_messages_of_several_lines(self):
         script = ("/system Be brief.\n"
                   "one\\\ntwo\n"

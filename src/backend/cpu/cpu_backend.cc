@@ -34,7 +34,7 @@ class CpuBackend final : public Backend {
     HEADRACE_ASSIGN(auto matrix,
                     CpuMatrix::pack(weight, context_.pool,
                                     packs ? MatrixStorage::packed : MatrixStorage::decoded,
-                                    has_tiles ? PanelOrder::tiles : PanelOrder::columns));
+                                    weights_, has_tiles ? PanelOrder::tiles : PanelOrder::columns));
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
 
@@ -184,6 +184,7 @@ class CpuBackend final : public Backend {
   }
 
   CpuContext context_;
+  WeightMemory weights_;
 };
 
 }  // namespace

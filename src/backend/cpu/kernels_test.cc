@@ -245,6 +245,7 @@ std::vector<float> run_panels(const KernelTable& table, const CpuMatrix& matrix,
 
 TEST(IntegerPanels, TablesOfOneIsaGiveTheSameBits) {
   ThreadPool pool(1);
+  WeightMemory memory;
   int num_compared = 0;
   for (const Isa isa : available_isas()) {
     const auto tables = kernel_tables(isa);
@@ -253,8 +254,8 @@ TEST(IntegerPanels, TablesOfOneIsaGiveTheSameBits) {
       for (const Codes codes :
            {Codes::random, Codes::all_ones, Codes::all_zeros, Codes::only_top_bits}) {
         const auto data = made_up_blocks(format.format, 40, 768, 8, codes);
-        const auto matrix =
-            CpuMatrix::pack({format.format, 40, 768, data, {}, "w"}, pool, MatrixStorage::packed);
+        const auto matrix = CpuMatrix::pack({format.format, 40, 768, data, {}, "w"}, pool,
+                                            MatrixStorage::packed, memory);
         ASSERT_TRUE(matrix.ok());
         if ((*matrix)->storage() != MatrixStorage::packed) continue;
         const Buffer x = uneven_rows(13, 768, 9);

@@ -156,14 +156,15 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
   constexpr int64_t kPanelStep = 2;
   constexpr int64_t kRowStep = 32;
   static_assert(kRowStep % kTileRows == 0);
-  // Enough items that a thread which is held up does not hold up the others for long.
-  constexpr int64_t kItemsAThread = 8;
+  // Enough items that a thread which is held up does not hold up the others for long, and small
+  // ones where a few rows pass by the weights in microseconds.
+  const int64_t items_a_thread = num_rows < kRowStep ? 64 : 8;
   Shares shares;
   shares.num_panels = num_panels;
   shares.rows_a_group = std::max<int64_t>(1, kGroupBytes / cols / kRowStep) * kRowStep;
   if (has_tiles) shares.rows_a_group = std::min(shares.rows_a_group, kTileMostRows);
   shares.num_groups = ceil_div(num_rows, shares.rows_a_group);
-  const int64_t panels = num_panels * shares.num_groups / (kItemsAThread * num_threads);
+  const int64_t panels = num_panels * shares.num_groups / (items_a_thread * num_threads);
   shares.panels_a_share = std::max<int64_t>(1, panels / kPanelStep) * kPanelStep;
   // Setting up the tiles takes about as long as a few hundred weights.
   constexpr int64_t kTileItemsAThread = 6;

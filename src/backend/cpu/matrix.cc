@@ -44,7 +44,8 @@ constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
 }  // namespace
 
 Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, ThreadPool& pool,
-                                                   MatrixStorage storage, PanelOrder order) {
+                                                   MatrixStorage storage, WeightMemory& memory,
+                                                   PanelOrder order) {
   HEADRACE_ASSIGN(const size_t row_bytes, check_view(weight));
   std::unique_ptr<CpuMatrix> matrix(new CpuMatrix);
   matrix->rows_ = weight.rows;
@@ -67,7 +68,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
       matrix->storage_ = MatrixStorage::source;
     }
   }
-  matrix->allocate(panel_size, static_cast<uint64_t>(num_panels));
+  matrix->allocate(memory, panel_size, static_cast<uint64_t>(num_panels));
 
   const auto source = [&](int64_t row) {
     const int64_t from =
@@ -93,7 +94,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   return matrix;
 }
 
-void CpuMatrix::allocate(uint64_t panel_bytes, uint64_t num_panels) {
+void CpuMatrix::allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels) {
   const auto bytes = checked_mul(panel_bytes, num_panels);
   // A vector load may run past the last element, never past this padding.
   const auto padded = bytes ? checked_add<uint64_t>(*bytes, 64) : std::nullopt;
@@ -101,8 +102,7 @@ void CpuMatrix::allocate(uint64_t panel_bytes, uint64_t num_panels) {
   panel_bytes_ = static_cast<size_t>(panel_bytes);
   num_bytes_ = static_cast<size_t>(*bytes);
   // Not cleared here: the threads that fill the panels touch the pages first.
-  data_.reset(static_cast<std::byte*>(
-      ::operator new[](static_cast<size_t>(*padded), std::align_val_t(64))));
+  data_ = memory.allocate(static_cast<size_t>(*padded));
   std::memset(data_.get() + num_bytes_, 0, 64);
 }
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <new>
 
 #include "backend/backend.h"
 #include "backend/cpu/panel_pack.h"
+#include "backend/cpu/weight_memory.h"
 #include "base/function_ref.h"
 #include "base/thread_pool.h"
 
@@ -25,7 +25,7 @@ class CpuMatrix final : public Matrix {
   /// `source`, and f32 `decoded`. Errors: corrupt_data (sizes that do not fit each other).
   /// Throws std::bad_alloc.
   static Result<std::unique_ptr<CpuMatrix>> pack(const WeightView& weight, ThreadPool& pool,
-                                                 MatrixStorage storage,
+                                                 MatrixStorage storage, WeightMemory& memory,
                                                  PanelOrder order = PanelOrder::columns);
 
   int64_t rows() const override { return rows_; }
@@ -54,14 +54,11 @@ class CpuMatrix final : public Matrix {
   PackedView packed_panels(int64_t first_panel) const;
 
  private:
-  struct Free {
-    void operator()(std::byte* data) const { ::operator delete[](data, std::align_val_t(64)); }
-  };
   /// The file's bytes of output row i.
   using RowSource = FunctionRef<const std::byte*(int64_t)>;
 
   CpuMatrix() = default;
-  void allocate(uint64_t panel_bytes, uint64_t num_panels);
+  void allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels);
   void fill_panel(int64_t panel, RowSource source, float* row_scratch);
   void decode_panel(int64_t panel, RowSource source, float* row_scratch, float* out) const;
   const std::byte* panel_data(int64_t panel) const;
@@ -74,7 +71,7 @@ class CpuMatrix final : public Matrix {
   size_t row_bytes_ = 0;     ///< in the file
   size_t panel_bytes_ = 0;   ///< of 16 rows here
   size_t num_bytes_ = 0;
-  std::unique_ptr<std::byte[], Free> data_;
+  std::shared_ptr<std::byte> data_;
 };
 
 }  // namespace headrace

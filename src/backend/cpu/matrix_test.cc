@@ -13,10 +13,11 @@ using namespace backend_test;
 
 TEST(CpuMatrix, PackedWeightsAreAboutTheFilesSize) {
   ThreadPool pool(2);
+  WeightMemory memory;
   for (const FormatTraits& format : all_formats()) {
     const auto data = made_up_blocks(format.format, 160, 2048, 1);
-    const auto matrix =
-        CpuMatrix::pack({format.format, 160, 2048, data, {}, "w"}, pool, MatrixStorage::packed);
+    const auto matrix = CpuMatrix::pack({format.format, 160, 2048, data, {}, "w"}, pool,
+                                        MatrixStorage::packed, memory);
     ASSERT_TRUE(matrix.ok());
     EXPECT_LE(static_cast<double>((*matrix)->bytes()), 1.03 * static_cast<double>(data.size()))
         << format.name;
@@ -25,13 +26,15 @@ TEST(CpuMatrix, PackedWeightsAreAboutTheFilesSize) {
 
 TEST(CpuMatrix, EveryStorageGivesTheReferenceDecode) {
   ThreadPool pool(2);
+  WeightMemory memory;
   for (const FormatTraits& format : all_formats()) {
     for (const Codes codes : {Codes::random, Codes::all_ones, Codes::only_top_bits}) {
       const auto data = made_up_blocks(format.format, 35, 768, 2, codes);
       const auto expected = decode_all(format.format, data);
       for (const auto storage :
            {MatrixStorage::decoded, MatrixStorage::source, MatrixStorage::packed}) {
-        const auto matrix = CpuMatrix::pack({format.format, 35, 768, data, {}, "w"}, pool, storage);
+        const auto matrix =
+            CpuMatrix::pack({format.format, 35, 768, data, {}, "w"}, pool, storage, memory);
         ASSERT_TRUE(matrix.ok());
         std::vector<float> found(expected.size());
         for (int64_t row = 0; row < 35; ++row) (*matrix)->decode_row(row, &found[768 * row]);
@@ -43,6 +46,7 @@ TEST(CpuMatrix, EveryStorageGivesTheReferenceDecode) {
 
 TEST(CpuMatrix, ReleasesEveryByteOnceWhilePacking) {
   ThreadPool pool(2);
+  WeightMemory memory;
   const int64_t rows = 40000;
   const auto data = made_up_blocks(Format::q8_0, rows, 512, 3);
   for (const bool permuted : {false, true}) {
@@ -58,7 +62,7 @@ TEST(CpuMatrix, ReleasesEveryByteOnceWhilePacking) {
       released += part.size();
       ++calls;
     };
-    ASSERT_TRUE(CpuMatrix::pack(view, pool, MatrixStorage::packed).ok());
+    ASSERT_TRUE(CpuMatrix::pack(view, pool, MatrixStorage::packed, memory).ok());
     EXPECT_EQ(released, data.size());
     EXPECT_EQ(calls > 1, !permuted);
   }

@@ -60,23 +60,33 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   file.data_ = static_cast<const std::byte*>(data);
   file.size_ = size;
   file.path_ = path;
+  file.guard_ = MappingGuard(file.data_, size);
   return file;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      path_(std::move(other.path_)) {}
+      path_(std::move(other.path_)),
+      guard_(std::move(other.guard_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(path_, other.path_);
+  std::swap(guard_, other.guard_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
+  guard_ = MappingGuard();
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<void> MappedFile::check_whole() const {
+  if (!guard_.is_cut()) return {};
+  return Error{ErrorCode::corrupt_data, "the file became shorter while it was read", path_,
+               "get it again, and replace a model file only by renaming another over it"};
 }
 
 void MappedFile::advise(const std::byte* begin, size_t size, int advice, bool inner) const {

@@ -6,11 +6,13 @@
 #include <span>
 #include <string>
 
+#include "base/os/mapping_guard.h"
 #include "headrace/result.h"
 
 namespace headrace {
 
-/// A regular file mapped for reading. Moving keeps the addresses of the bytes.
+/// A regular file mapped for reading. Moving keeps the addresses of the bytes. Where the file is
+/// cut while it is mapped, the bytes it lost read as zeros.
 class MappedFile {
  public:
   /// Errors: not_found, io_error (a directory, no permission), corrupt_data (an empty file).
@@ -22,6 +24,9 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
+
+  /// Error: corrupt_data, once bytes were read that the file has lost.
+  Result<void> check_whole() const;
 
   /// Tells the system that [begin, begin + size) will not be needed soon: its pages leave this
   /// process' resident set (they stay in the file cache). A hint, never an error.
@@ -37,6 +42,7 @@ class MappedFile {
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
   std::string path_;
+  MappingGuard guard_;
 };
 
 }  // namespace headrace

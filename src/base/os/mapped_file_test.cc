@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 namespace headrace {
@@ -38,6 +40,36 @@ TEST(MappedFile, EachBadPathHasItsOwnError) {
   const auto device = MappedFile::open("/dev/null");
   EXPECT_EQ(device.error().code, ErrorCode::io_error);
   EXPECT_FALSE(device.error().hint.empty());
+}
+
+TEST(MappedFile, WhatAFileLosesReadsAsZerosAndIsAnError) {
+  const std::string path = write_file("headrace_cut", std::string(3 << 16, 'x'));
+  auto opened = MappedFile::open(path);
+  auto other = MappedFile::open(write_file("headrace_whole", std::string(3 << 16, 'y')));
+  ASSERT_TRUE(opened.ok() && other.ok());
+  const MappedFile file = std::move(opened).value();
+  std::filesystem::resize_file(path, 1 << 16);
+  const auto* bytes = reinterpret_cast<const volatile char*>(file.bytes().data());
+  EXPECT_EQ(bytes[100], 'x');
+  EXPECT_TRUE(file.check_whole().ok());
+  EXPECT_EQ(bytes[2 << 16], 0);
+  EXPECT_EQ(bytes[(3 << 16) - 1], 0);
+  const auto result = file.check_whole();
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::corrupt_data);
+  EXPECT_EQ(result.error().where, path);
+  EXPECT_EQ(reinterpret_cast<const volatile char*>(other->bytes().data())[2 << 16], 'y');
+  EXPECT_TRUE(other->check_whole().ok());
+}
+
+TEST(MappedFileDeathTest, AnotherBusErrorEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto file = MappedFile::open(write_file("headrace_guarded", "guarded"));
+        std::raise(SIGBUS);
+      },
+      "");
 }
 
 }  // namespace

@@ -40,8 +40,10 @@ static_assert(kTileMostRows * kPanels * 16 * sizeof(float) +
                   kChunkBlocks * kPanels * kTileElements * sizeof(uint16_t) <=
               kTileScratchBytes);
 
-/// Bytes that memory is fetched ahead: the processor's own prefetching begins anew at each page.
-constexpr int64_t kFetchAhead = 4096;
+/// How far ahead memory is fetched to the first level and to the second: it then gives its best
+/// rate. The processor's own prefetching begins anew at each page.
+constexpr int64_t kFetchAhead = 1024;
+constexpr int64_t kFetchFurther = 6144;
 
 /// Rows of activations.
 struct Input {
@@ -106,9 +108,12 @@ HEADRACE_INLINE void write_groups(const float* sums, Outputs o, int64_t num_rows
   }
 }
 
-HEADRACE_INLINE void fetch(const uint8_t* from, int64_t bytes) {
+HEADRACE_INLINE void fetch_ahead(const uint8_t* from, int64_t bytes) {
 #pragma GCC unroll 16
-  for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at);
+  for (int64_t at = 0; at < bytes; at += 64) {
+    __builtin_prefetch(from + kFetchAhead + at);
+    __builtin_prefetch(from + kFetchFurther + at, 0, 2);
+  }
 }
 
 /// Of codes and scales, on average.
@@ -136,7 +141,7 @@ HEADRACE_INLINE void decode_blocks(const uint8_t* panel, int64_t first, int64_t 
       unpack_factors<Decode::kScales>(place(i + 2), Decode::kUnit, factors[(i + 2) & 3]);
     }
     const uint8_t* codes = place(i).codes;
-    fetch(codes + kFetchAhead, bytes_a_block<Decode>());
+    fetch_ahead(codes, bytes_a_block<Decode>());
     decode.decode(factors[i & 3], codes, tile);
     each(tile);
     tile = tile == tiles + (ring - 1) * kTileElements ? tiles : tile + kTileElements;
@@ -173,6 +178,7 @@ HEADRACE_LOOP void multiply_few(const uint8_t* panel, int64_t num_blocks, const 
   if constexpr (std::is_same_v<Decode, DecodeBf16>) {
     const auto* tile = reinterpret_cast<const uint16_t*>(panel);
     for (int64_t block = 0; block < num_blocks; ++block) {
+      fetch_ahead(reinterpret_cast<const uint8_t*>(tile), Decode::kBytes);
       multiply_panel<kNumGroups>(tile, x, in);
       tile += kTileElements;
       x += in.block;
