@@ -79,17 +79,19 @@ std::vector<Isa> available_isas() {
   return isas;
 }
 
-Result<Isa> choose_isa(std::string_view choice) {
-  const auto isas = available_isas();
-  if (choice.empty()) return isas.back();
+Result<Isa> choose_isa(std::string_view choice, std::span<const Isa> available) {
   std::string names;
-  for (const Isa isa : isas) {
+  Isa best = Isa::reference;
+  for (const Isa isa : available) {
+    if (isa != Isa::amx) best = isa;
     if (isa_name(isa) == choice) return isa;
     names += (names.empty() ? "" : ", ") + std::string(isa_name(isa));
   }
+  if (choice.empty()) return best;
   const bool known = choice == "avx2" || choice == "avx512" || choice == "amx";
   return Error{known ? ErrorCode::unsupported : ErrorCode::invalid_argument,
-               known ? "this machine has no " + std::string(choice)
+               known ? "this machine has no " + std::string(choice) +
+                           (choice == "amx" ? " with bf16, or its system does not grant it" : "")
                      : "unknown instruction set '" + std::string(choice) + "'",
                "", "choose one of " + names};
 }

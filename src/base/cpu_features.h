@@ -1,6 +1,7 @@
 // Which instruction sets this machine has, and which one the kernels shall use.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace headrace {
 
-/// Kernel families, from the plain judge to the widest. The order is the order of preference.
+/// Kernel families, from the plain judge to the widest.
 enum class Isa { reference, avx2, avx512, amx };
 
 /// "reference", "avx2", "avx512", "amx".
@@ -32,12 +33,13 @@ struct CpuFeatures {
 /// Looked up once.
 const CpuFeatures& cpu_features();
 
-/// Every Isa this machine can run, best last.
+/// Every Isa this machine can run, widest last.
 std::vector<Isa> available_isas();
 
-/// The Isa named by `choice`, or the best one where it is empty. Errors: an unknown name, or one
-/// this machine cannot run; `where` is left empty. The environment variable HEADRACE_ISA is read by
+/// The Isa named by `choice`, or the best one of `available` where it is empty: the widest but amx,
+/// which is for many rows at a time (docs/decisions/bf16-tiles.md). Errors: an unknown name, or one
+/// that is not available; `where` is left empty. The environment variable HEADRACE_ISA is read by
 /// the caller.
-Result<Isa> choose_isa(std::string_view choice);
+Result<Isa> choose_isa(std::string_view choice, std::span<const Isa> available = available_isas());
 
 }  // namespace headrace

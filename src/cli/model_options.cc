@@ -84,7 +84,7 @@ Option kv_type_option(std::string* target, bool is_list) {
 Option isa_option(std::string* target, bool is_list) {
   Option option =
       make_option("--isa", is_list ? "NAME[,NAME...]" : "NAME", "Instruction set of the kernels",
-                  target, "$HEADRACE_ISA, else the best of the machine");
+                  target, "$HEADRACE_ISA, else the best of the machine but amx");
   option.choices = {"reference", "avx2", "avx512", "amx"};
   option.is_list = is_list;
   return in_group(option);

@@ -152,6 +152,7 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
                  bool has_tiles) {
   // Quantised rows of a group stay in a second-level cache while weights pass by.
   constexpr int64_t kGroupBytes = 256 << 10;
+  constexpr int64_t kTileGroupBytes = 768 << 10;
   // Kernels take panels two at a time and rows in tiles.
   constexpr int64_t kPanelStep = 2;
   constexpr int64_t kRowStep = 32;
@@ -161,13 +162,17 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
   const int64_t items_a_thread = num_rows < kRowStep ? 64 : 8;
   Shares shares;
   shares.num_panels = num_panels;
-  shares.rows_a_group = std::max<int64_t>(1, kGroupBytes / cols / kRowStep) * kRowStep;
-  if (has_tiles) shares.rows_a_group = std::min(shares.rows_a_group, kTileMostRows);
+  const int64_t group_bytes = has_tiles ? kTileGroupBytes / 2 : kGroupBytes;
+  shares.rows_a_group = std::max<int64_t>(1, group_bytes / cols / kRowStep) * kRowStep;
   shares.num_groups = ceil_div(num_rows, shares.rows_a_group);
+  if (has_tiles) {
+    shares.num_groups = ceil_div(num_rows, std::min(shares.rows_a_group, kTileMostRows));
+    shares.rows_a_group = ceil_div(ceil_div(num_rows, shares.num_groups), kRowStep) * kRowStep;
+  }
   const int64_t panels = num_panels * shares.num_groups / (items_a_thread * num_threads);
   shares.panels_a_share = std::max<int64_t>(1, panels / kPanelStep) * kPanelStep;
   // Setting up the tiles takes about as long as a few hundred weights.
-  constexpr int64_t kTileItemsAThread = 6;
+  constexpr int64_t kTileItemsAThread = 4;
   if (has_tiles && num_rows <= 2 * kTileGroupRows) {
     shares.panels_a_share = even_share(num_panels, num_threads, kTileItemsAThread);
   }

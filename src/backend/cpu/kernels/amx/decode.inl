@@ -114,6 +114,9 @@ HEADRACE_INLINE __m512 weights_of(__m512 levels, const BlockFactors& f, int row)
   }
 }
 
+// A decoder for each kind of codes. Its `decode` writes a block's tile; between(0) to between(3)
+// are called on the way, for work that other parts of the processor do meanwhile.
+
 template <PanelScales kScalesKind, int kOffset>
 struct DecodeU4 {
   static constexpr PanelScales kScales = kScalesKind;
@@ -129,9 +132,12 @@ struct DecodeU4 {
   const __m512i positions[4] = {keep(bit_positions(-2, 4)), keep(bit_positions(14, 4)),
                                 keep(bit_positions(30, 4)), keep(bit_positions(46, 4))};
 
-  HEADRACE_MEMBER void decode(const BlockFactors& f, const uint8_t* codes, uint16_t* tile) const {
+  template <class Between>
+  HEADRACE_MEMBER void decode(const BlockFactors& f, const uint8_t* codes, uint16_t* tile,
+                              const Between& between) const {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
+      between(i);
       const __m512i v = load_vector(codes + 64 * i);
 #pragma GCC unroll 4
       for (int s = 0; s < 4; ++s) {
@@ -170,10 +176,13 @@ struct DecodeU5 {
     store_row(tile, row, _mm512_permutexvar_epi8(index, table));
   }
 
-  HEADRACE_MEMBER void decode(const BlockFactors& f, const uint8_t* codes, uint16_t* tile) const {
+  template <class Between>
+  HEADRACE_MEMBER void decode(const BlockFactors& f, const uint8_t* codes, uint16_t* tile,
+                              const Between& between) const {
     __m512i last = _mm512_setzero_si512();
 #pragma GCC unroll 5
     for (int i = 0; i < 5; ++i) {
+      if (i < 4) between(i);
       const __m512i v = load_vector(codes + 64 * i);
 #pragma GCC unroll 3
       for (int s = 0; s < 3; ++s) {
@@ -207,9 +216,12 @@ struct DecodeU6 {
     return half_up(_mm512_cvtepi32_ps(integers) * scale, half);
   }
 
-  HEADRACE_MEMBER void decode(const BlockFactors& f, const uint8_t* codes, uint16_t* tile) const {
+  template <class Between>
+  HEADRACE_MEMBER void decode(const BlockFactors& f, const uint8_t* codes, uint16_t* tile,
+                              const Between& between) const {
 #pragma GCC unroll 8
     for (int pair = 0; pair < 8; ++pair) {  // rows 2 pair, 2 pair + 1
+      if (pair % 2 == 0) between(pair / 2);
       const __m512i low = load_vector(codes + 64 * (pair / 2));
       const __m512i high = load_vector(codes + 256 + 64 * (pair / 4));
       const __m512i low_at = pair % 2 == 0 ? _mm512_slli_epi16(low, 2) : _mm512_srli_epi16(low, 2);
@@ -236,9 +248,12 @@ struct DecodeS8 {
 
   const __m512i half = keep(_mm512_set1_epi32(0x8000));
 
-  HEADRACE_MEMBER void decode(const BlockFactors& f, const uint8_t* codes, uint16_t* tile) const {
+  template <class Between>
+  HEADRACE_MEMBER void decode(const BlockFactors& f, const uint8_t* codes, uint16_t* tile,
+                              const Between& between) const {
 #pragma GCC unroll 16
     for (int row = 0; row < 16; ++row) {
+      if (row % 4 == 0) between(row / 4);
       const __m512 scale = _mm512_set1_ps(f.scale[row]);
       const __m512i evens = half_up(load_s8(codes + 32 * row) * scale, half);
       const __m512i odds = half_up(load_s8(codes + 32 * row + 16) * scale, half);
@@ -254,9 +269,12 @@ struct DecodeF16 {
 
   const __m512i half = keep(_mm512_set1_epi32(0x8000));
 
-  HEADRACE_MEMBER void decode(const BlockFactors&, const uint8_t* codes, uint16_t* tile) const {
+  template <class Between>
+  HEADRACE_MEMBER void decode(const BlockFactors&, const uint8_t* codes, uint16_t* tile,
+                              const Between& between) const {
 #pragma GCC unroll 16
     for (int row = 0; row < 16; ++row) {
+      if (row % 4 == 0) between(row / 4);
       const __m512i evens = half_up(load_halves(codes + 64 * row), half);
       const __m512i odds = half_up(load_halves(codes + 64 * row + 32), half);
       store_row(tile, row, pack_words(evens, odds));

@@ -29,9 +29,10 @@ constexpr int64_t kSumElements = 16 * 16;
 constexpr int kPanels = 2;
 constexpr int kGroups = 2;
 
-/// Blocks whose decoded tiles are kept where few rows need them. A tile is loaded well
-/// after it was stored, but still from the first-level cache.
+/// Where few rows need them, decoded tiles take turns; each is multiplied while the second one
+/// after it is decoded, when its stores have left for the first-level cache.
 constexpr int64_t kRingBlocks = 4;
+constexpr int64_t kBehindBlocks = 2;
 
 /// Blocks of two panels that are decoded, and multiplied with all rows, before the next ones: 40
 /// KB.
@@ -123,11 +124,11 @@ constexpr int64_t bytes_a_block() {
   return Decode::kBytes + kRecordScalesBytes[kind] / kRecordBlocks[kind];
 }
 
-/// Decodes `count` blocks of one panel from `first` on: each(tile) follows when a block's tile is
-/// there, in turns of `ring` tiles.
-template <class Decode, class Each>
+/// Decodes `count` blocks of one panel from `first` on, in turns of `ring` tiles (a power of 2).
+/// between(i, quarter) is called four times while block i is decoded.
+template <class Decode, class Between>
 HEADRACE_INLINE void decode_blocks(const uint8_t* panel, int64_t first, int64_t count,
-                                   uint16_t* tiles, int64_t ring, const Each& each) {
+                                   uint16_t* tiles, int64_t ring, const Between& between) {
   const Decode decode;
   BlockFactors factors[4];
   const auto place = [&](int64_t i) {
@@ -135,16 +136,14 @@ HEADRACE_INLINE void decode_blocks(const uint8_t* panel, int64_t first, int64_t 
   };
   unpack_factors<Decode::kScales>(place(0), Decode::kUnit, factors[0]);
   if (count > 1) unpack_factors<Decode::kScales>(place(1), Decode::kUnit, factors[1]);
-  uint16_t* tile = tiles;
   for (int64_t i = 0; i < count; ++i) {
     if (i + 2 < count) {
       unpack_factors<Decode::kScales>(place(i + 2), Decode::kUnit, factors[(i + 2) & 3]);
     }
     const uint8_t* codes = place(i).codes;
     fetch_ahead(codes, bytes_a_block<Decode>());
-    decode.decode(factors[i & 3], codes, tile);
-    each(tile);
-    tile = tile == tiles + (ring - 1) * kTileElements ? tiles : tile + kTileElements;
+    decode.decode(factors[i & 3], codes, tiles + (i & (ring - 1)) * kTileElements,
+                  [&](int quarter) { between(i, quarter); });
   }
 }
 
@@ -152,19 +151,25 @@ HEADRACE_INLINE void decode_blocks(const uint8_t* panel, int64_t first, int64_t 
 template <class Decode>
 HEADRACE_LOOP void decode_chunk(const uint8_t* panel, int64_t first, int64_t count,
                                 uint16_t* tiles) {
-  decode_blocks<Decode>(panel, first, count, tiles, count, [](const uint16_t*) {});
+  decode_blocks<Decode>(panel, first, count, tiles, INT64_C(1) << 62, [](int64_t, int) {});
 }
 
-/// Sums of kNumGroups groups of rows, or of one row alone, += tile times x.
+/// A quarter of: sums of kNumGroups groups of rows, or of one row alone, += tile times x.
+template <int kNumGroups>
+HEADRACE_INLINE void multiply_quarter(int quarter, const uint16_t* tile, const uint16_t* x,
+                                      const Input& in) {
+  if (quarter == 0) tile_load<4>(tile, 2 * kTileCols);
+  if (quarter == 1) tile_load<6>(x, in.row_bytes);
+  if (quarter == 2) tile_multiply<0, 4, 6>();
+  if constexpr (kNumGroups > 1) {
+    if (quarter == 2) tile_load<7>(x + in.group, in.row_bytes);
+    if (quarter == 3) tile_multiply<1, 4, 7>();
+  }
+}
+
 template <int kNumGroups>
 HEADRACE_INLINE void multiply_panel(const uint16_t* tile, const uint16_t* x, const Input& in) {
-  tile_load<4>(tile, 2 * kTileCols);
-  tile_load<6>(x, in.row_bytes);
-  tile_multiply<0, 4, 6>();
-  if constexpr (kNumGroups > 1) {
-    tile_load<7>(x + in.group, in.row_bytes);
-    tile_multiply<1, 4, 7>();
-  }
+  for (int quarter = 0; quarter < 4; ++quarter) multiply_quarter<kNumGroups>(quarter, tile, x, in);
 }
 
 /// Sums of groups of rows = all columns of one panel times the rows.
@@ -184,16 +189,19 @@ HEADRACE_LOOP void multiply_few(const uint8_t* panel, int64_t num_blocks, const 
       x += in.block;
     }
   } else {
-    // A block is multiplied after the next one has been decoded.
-    const uint16_t* before = nullptr;
-    decode_blocks<Decode>(panel, 0, num_blocks, tiles, kRingBlocks, [&](const uint16_t* tile) {
-      if (before != nullptr) {
-        multiply_panel<kNumGroups>(before, x, in);
-        x += in.block;
-      }
-      before = tile;
+    const auto tile_of = [&](int64_t block) {
+      return tiles + (block & (kRingBlocks - 1)) * kTileElements;
+    };
+    decode_blocks<Decode>(panel, 0, num_blocks, tiles, kRingBlocks, [&](int64_t i, int quarter) {
+      if (i < kBehindBlocks) return;
+      multiply_quarter<kNumGroups>(quarter, tile_of(i - kBehindBlocks), x, in);
+      if (quarter == 3) x += in.block;
     });
-    multiply_panel<kNumGroups>(before, x, in);
+    for (int64_t block = num_blocks < kBehindBlocks ? 0 : num_blocks - kBehindBlocks;
+         block < num_blocks; ++block) {
+      multiply_panel<kNumGroups>(tile_of(block), x, in);
+      x += in.block;
+    }
   }
   tile_store<0>(sums, in.row_bytes);
   if constexpr (kNumGroups > 1) tile_store<1>(sums + kSumElements, in.row_bytes);
