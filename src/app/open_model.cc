@@ -38,9 +38,9 @@ Result<KvType> kv_type_of(const OpenOptions& options, Isa isa) {
                "unknown KV type '" + options.kv_type + "'; known are f16, f32", "", ""};
 }
 
-Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads) {
+Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads, bool pin) {
   try {
-    return make_cpu_backend(CpuBackendOptions{isa, num_threads});
+    return make_cpu_backend(CpuBackendOptions{isa, num_threads, pin});
   } catch (const std::system_error& fault) {
     return Error{ErrorCode::resource_exhausted,
                  "cannot start " + std::to_string(num_threads) + " threads: " + fault.what(), "",
@@ -191,13 +191,15 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
   const uint64_t available = memory_available_bytes();
   HEADRACE_TRY(check_memory(*opened, recognized.config, needs, available));
   const int processors = usable_processors();
-  const int threads = options.num_threads > 0 ? options.num_threads : processors;
+  int threads = options.num_threads > 0 ? options.num_threads : processors;
   if (threads > processors) {
-    opened->warnings.push_back(std::to_string(threads) + " threads take turns on " +
-                               std::to_string(processors) + " processors: -t " +
-                               std::to_string(processors) + " is faster");
+    // More would wait for each other, several times slower.
+    opened->warnings.push_back(
+        "using " + std::to_string(processors) + (processors == 1 ? " thread" : " threads") +
+        " instead of " + std::to_string(threads) + ": this process may use no more processors");
+    threads = processors;
   }
-  HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads));
+  HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads, options.pin));
   LoadModelOptions load_options;
   load_options.name = opened->options.name;
   load_options.end_tokens = opened->tokenizer->special().end_of_generation;

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "backend/kv_view.h"
+#include "backend/sample_rows.h"
 #include "headrace/result.h"
 #include "headrace/token.h"
 #include "quant/format.h"
@@ -105,6 +106,9 @@ class Backend {
   virtual Buffer upload(std::span<const float> values) = 0;  ///< [1, n]
   virtual std::unique_ptr<KvStorage> allocate_kv(const KvPageLayout& layout, int64_t num_layers,
                                                  int64_t num_blocks) = 0;
+  /// Memory for sample_rows of that many rows at once; without it the first calls make it. Throws
+  /// std::bad_alloc.
+  virtual void reserve_samples(int64_t max_rows, int64_t cols) = 0;
   /// Copies one row of f32 to the host; waits for the operations before it.
   virtual void read_row(const Tensor& x, int64_t row, std::span<float> out) = 0;
 
@@ -145,6 +149,10 @@ class Backend {
   virtual void gather_rows(const Tensor& x, std::span<const int32_t> rows, const Tensor& out) = 0;
   /// The id of each row's largest value; ties go to the smaller id. NaN anywhere in a row: -1.
   virtual void argmax_rows(const Tensor& logits, std::span<TokenId> out) = 0;
+  /// Edits rows of logits in place, and answers what is asked of each: queries[r] about row r into
+  /// out[r]. Waits for the answers.
+  virtual void sample_rows(const Tensor& logits, std::span<const RowQuery> queries,
+                           std::span<RowSummary> out) = 0;
 };
 
 }  // namespace headrace

@@ -21,7 +21,7 @@ macro(headrace_kernels set)
 endmacro()
 
 set(reference_sources cpu/kernels/reference/float_kernels.cc cpu/kernels/reference/limits.cc
-    cpu/kernels/reference/table.cc)
+    cpu/kernels/reference/sampling.cc cpu/kernels/reference/table.cc)
 headrace_kernels(reference_baseline LANES 4 FMA 0 SOURCES ${reference_sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(avx2_flags -mavx2 -mfma -mf16c)
@@ -29,7 +29,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   headrace_kernels(reference_avx2 LANES 8 FMA 0 OPTIONS ${avx2_flags} SOURCES ${reference_sources})
   headrace_kernels(reference_avx512 LANES 16 FMA 0 OPTIONS ${avx512_flags}
                    SOURCES ${reference_sources})
-  set(sources float_kernels.cc int_panels.cc limits.cc table.cc)
+  set(sources float_kernels.cc int_panels.cc limits.cc sampling.cc table.cc)
   list(TRANSFORM sources PREPEND cpu/kernels/avx2/ OUTPUT_VARIABLE avx2_sources)
   list(TRANSFORM sources PREPEND cpu/kernels/avx512/ OUTPUT_VARIABLE avx512_sources)
   headrace_kernels(avx2 LANES 8 FMA 1 OPTIONS ${avx2_flags} SOURCES ${avx2_sources})
@@ -41,5 +41,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(TRANSFORM amx_sources PREPEND cpu/kernels/amx/)
   headrace_kernels(amx LANES 16 FMA 1
                    OPTIONS ${avx512_flags} -mavx512vbmi -mavx512bf16 -mamx-tile -mamx-bf16
-                   SOURCES cpu/kernels/avx512/float_kernels.cc ${amx_sources})
+                   SOURCES cpu/kernels/avx512/float_kernels.cc cpu/kernels/avx512/sampling.cc
+                           ${amx_sources})
 endif()

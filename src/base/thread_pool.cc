@@ -7,28 +7,17 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/os/pin_thread.h"
 
 namespace headrace {
 namespace {
 
-// About 30 microseconds on current machines: longer than the gap between two parallel regions of a
-// decode step, shorter than what an idle process should burn.
-constexpr int kSpinIterations = 2000;
-
 thread_local bool inside_task = false;
 thread_local int current_worker = 0;
 
-inline void pause_cpu() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 }  // namespace
 
-ThreadPool::ThreadPool(int num_threads) {
+ThreadPool::ThreadPool(int num_threads, bool pin) : pin_(pin) {
   const int num_workers = std::max(num_threads, 1) - 1;
   threads_.reserve(static_cast<size_t>(num_workers));
   shares_ = std::make_unique<Share[]>(static_cast<size_t>(num_workers) + 1);
@@ -58,6 +47,7 @@ void ThreadPool::stop() {
 
 void ThreadPool::parallel_for(int64_t num_tasks, FunctionRef<void(int64_t, int)> task) {
   if (num_tasks <= 0) return;
+  if (pin_) pin_caller();
   if (threads_.empty() || num_tasks == 1 || inside_task) {
     const bool outer = inside_task;
     inside_task = true;
@@ -92,6 +82,12 @@ void ThreadPool::parallel_for(int64_t num_tasks, FunctionRef<void(int64_t, int)>
   if (first_error_) std::rethrow_exception(std::exchange(first_error_, nullptr));
 }
 
+void ThreadPool::pin_caller() {
+  if (inside_task || pinned_caller_ == std::this_thread::get_id()) return;
+  pinned_caller_ = std::this_thread::get_id();
+  pin_this_thread(0);
+}
+
 void ThreadPool::work(int worker) {
   inside_task = true;
   current_worker = worker;
@@ -116,10 +112,8 @@ void ThreadPool::run_share(int share, int worker) {
 }
 
 void ThreadPool::wait_for_workers() {
-  for (int spin = 0; spin < kSpinIterations; ++spin) {
-    if (num_running_.load(std::memory_order_acquire) == 0) return;
-    pause_cpu();
-  }
+  if (caller_spin_.spin([this] { return num_running_.load(std::memory_order_acquire) == 0; }))
+    return;
   std::unique_lock lock(mutex_);
   caller_sleeps_.store(true);
   wake_caller_.wait(lock, [this] { return num_running_.load() == 0; });
@@ -128,13 +122,10 @@ void ThreadPool::wait_for_workers() {
 
 void ThreadPool::worker_loop(int worker) {
   uint64_t seen = 0;
+  SpinBudget budget;
+  if (pin_) pin_this_thread(worker);
   for (;;) {
-    int spin = 0;
-    while (epoch_.load(std::memory_order_acquire) == seen && spin < kSpinIterations) {
-      pause_cpu();
-      ++spin;
-    }
-    if (epoch_.load(std::memory_order_acquire) == seen) {
+    if (!budget.spin([&] { return epoch_.load(std::memory_order_acquire) != seen; })) {
       std::unique_lock lock(mutex_);
       num_sleepers_.fetch_add(1);
       wake_workers_.wait(lock, [&] { return epoch_.load() != seen; });

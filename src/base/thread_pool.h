@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "base/spin_budget.h"
 
 namespace headrace {
 
@@ -21,7 +22,9 @@ class ThreadPool {
  public:
   /// `num_threads` counts the caller; 1 starts no thread. Values below 1 are taken as 1. Throws
   /// std::system_error where the system starts no more threads; those started have ended then.
-  explicit ThreadPool(int num_threads);
+  /// `pin`: each thread stays on a processor of its own, the caller on the first (from its first
+  /// call on, and for the rest of its life), as far as the system allows that.
+  explicit ThreadPool(int num_threads, bool pin = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -38,6 +41,7 @@ class ThreadPool {
  private:
   void stop();
   void worker_loop(int worker);
+  void pin_caller();
   void work(int worker);
   void run_share(int share, int worker);
   int64_t first_of_share(int share) const {
@@ -52,6 +56,9 @@ class ThreadPool {
   };
 
   std::vector<std::thread> threads_;
+  bool pin_;
+  std::thread::id pinned_caller_;  ///< the last caller that was pinned
+  SpinBudget caller_spin_;
 
   // The current job; written by the caller before `epoch_` moves.
   FunctionRef<void(int64_t, int)>* task_ = nullptr;

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/os/pin_thread.h"
 
 namespace headrace {
 namespace {
@@ -49,6 +54,23 @@ TEST_P(ThreadPoolTest, ATaskMayThrowAndThePoolLives) {
   EXPECT_EQ(done, 16);
   pool.parallel_for(8, [&](int64_t, int) { ++done; });
   EXPECT_EQ(done, 24);
+}
+
+TEST_P(ThreadPoolTest, PinnedThreadsStayOnOneProcessor) {
+  // In a thread of its own, since the caller is pinned too.
+  std::thread([&] {
+    const int num_before = processors_of_this_thread();
+    ThreadPool pool(GetParam(), /*pin=*/true);
+    std::vector<int> processors(static_cast<size_t>(pool.num_threads()), -1);
+    std::atomic<int> num_arrived = 0;
+    pool.parallel_for(pool.num_threads(), [&](int64_t, int worker) {
+      processors[static_cast<size_t>(worker)] = processors_of_this_thread();
+      // Until every worker has one.
+      ++num_arrived;
+      while (num_arrived < pool.num_threads()) std::this_thread::yield();
+    });
+    for (const int processor : processors) EXPECT_EQ(processor, std::min(1, num_before));
+  }).join();
 }
 
 TEST_P(ThreadPoolTest, ANestedCallRunsInPlace) {

@@ -24,6 +24,7 @@ Result<OpenOptions> open_options(const ModelArgs& args) {
   OpenOptions options;
   options.isa = args.isa;
   options.num_threads = static_cast<int>(args.threads.value_or(0));
+  options.pin = args.pin;
   options.kv_type = args.kv_type;
   options.context = args.context.value_or(0);
   if (args.chunk_tokens) options.chunk_tokens = *args.chunk_tokens;
@@ -90,6 +91,11 @@ Option isa_option(std::string* target, bool is_list) {
   return in_group(option);
 }
 
+Option pin_option(bool* target) {
+  return in_group(make_option(
+      "--pin", "", "Keep each thread on a processor of its own, where nothing else runs", target));
+}
+
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
   Option context =
@@ -102,6 +108,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   threads.min_value = 1;
   threads.max_value = 1024;
   options.push_back(in_group(threads));
+  options.push_back(pin_option(&args.pin));
   options.push_back(kv_type_option(&args.kv_type));
   options.push_back(isa_option(&args.isa));
   Option chunk = make_option("-ub,--ubatch-size", "N", "Prompt tokens computed in one step",

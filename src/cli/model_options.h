@@ -17,6 +17,7 @@ struct ModelArgs {
   std::string model;  ///< empty: the default one
   std::optional<int64_t> context;
   std::optional<int64_t> threads;
+  bool pin = false;
   std::string kv_type;
   std::string isa;
   std::optional<int64_t> chunk_tokens;
@@ -35,7 +36,9 @@ Option chat_template_option(ModelArgs& args);
 /// --kv-type and --isa; with `is_list` several values at once, with commas.
 Option kv_type_option(std::string* target, bool is_list = false);
 Option isa_option(std::string* target, bool is_list = false);
-/// -m, -c, -t, --kv-type, --isa, -ub and --pre-tokenizer.
+/// --pin.
+Option pin_option(bool* target);
+/// -m, -c, -t, --pin, --kv-type, --isa, -ub and --pre-tokenizer.
 void add_model_options(std::vector<Option>& options, ModelArgs& args);
 
 /// The file that `args` names. With `may_pull`, the default model is fetched if it is not in the

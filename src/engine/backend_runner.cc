@@ -1,8 +1,6 @@
 // See backend_runner.h.
 #include "engine/backend_runner.h"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace headrace {
@@ -11,10 +9,9 @@ BackendRunner::BackendRunner(Model& model, const BackendRunnerOptions& options,
                              std::span<const int64_t> num_blocks, const Clock& clock)
     : model_(model),
       clock_(clock),
-      memory_(model, options.kv_type, options.block_tokens, num_blocks) {
+      memory_(model, options.kv_type, options.block_tokens, num_blocks),
+      sampler_(model.backend(), options.max_sequences, model.info().vocab_size) {
   model_.reserve(options.max_step_rows, options.max_sequences);
-  best_.resize(static_cast<size_t>(options.max_sequences));
-  row_.resize(static_cast<size_t>(model.info().vocab_size));
 }
 
 void BackendRunner::launch(Batch& batch) {
@@ -29,54 +26,25 @@ void BackendRunner::launch(Batch& batch) {
 }
 
 void BackendRunner::collect(Batch& batch) {
-  const auto is_plain = [](const BatchSample& sample) {
-    return sample.sequence->chain.argmax_is_enough(sample.sequence->num_generated());
-  };
-  const std::span best(best_.data(), batch.samples.size());
+  if (batch.samples.empty()) return;
   const int64_t start_ns = clock_.now_ns();
-  if (std::any_of(batch.samples.begin(), batch.samples.end(), is_plain)) {
-    model_.backend().argmax_rows(logits_, best);
+  sampler_.clear();
+  for (const BatchSample& sample : batch.samples) {
+    const Sequence& sequence = *sample.sequence;
+    sampler_.add(sequence.chain, {sequence.tokens, sequence.num_prompt_tokens()});
   }
-  const int64_t argmax_ns = clock_.now_ns() - start_ns;
+  sampler_.run(logits_);
+  const int64_t shared_ns = clock_.now_ns() - start_ns;
   for (size_t i = 0; i < batch.samples.size(); ++i) {
     BatchSample& sample = batch.samples[i];
-    const auto row = static_cast<int64_t>(i);
-    if (is_plain(sample)) {
-      take_argmax(sample, row, best[i]);
-      sample.sampling_ns = argmax_ns;
+    const int64_t from_ns = clock_.now_ns();
+    auto token = sampler_.choose(i);
+    if (token.ok()) {
+      sample.token = std::move(token).value();
     } else {
-      const int64_t from_ns = clock_.now_ns();
-      choose(sample, row);
-      sample.sampling_ns = clock_.now_ns() - from_ns;
+      sample.error = std::move(token).error();
     }
-  }
-}
-
-void BackendRunner::take_argmax(BatchSample& sample, int64_t row, TokenId best) {
-  float value = NAN;
-  if (best >= 0) {
-    Tensor one = logits_.slice_rows(row, 1);
-    one.data =
-        static_cast<std::byte*>(one.data) + static_cast<size_t>(best) * dtype_bytes(one.dtype);
-    one.cols = 1;
-    model_.backend().read_row(one, 0, {&value, 1});
-  }
-  if (std::isfinite(value)) {
-    sample.token.id = best;
-  } else {
-    choose(sample, row);  // for its error message
-  }
-}
-
-void BackendRunner::choose(BatchSample& sample, int64_t row) {
-  model_.backend().read_row(logits_, row, row_);
-  const Sequence& sequence = *sample.sequence;
-  auto token =
-      sequence.chain.choose(row_, {sequence.tokens, sequence.num_prompt_tokens()}, scratch_);
-  if (token.ok()) {
-    sample.token = std::move(token).value();
-  } else {
-    sample.error = std::move(token).error();
+    sample.sampling_ns = shared_ns + clock_.now_ns() - from_ns;
   }
 }
 

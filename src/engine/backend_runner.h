@@ -9,7 +9,7 @@
 #include "engine/kv_memory.h"
 #include "engine/runner.h"
 #include "model/model.h"
-#include "sampling/chain.h"
+#include "sampling/sampler.h"
 
 namespace headrace {
 
@@ -32,18 +32,13 @@ class BackendRunner final : public ModelRunner {
   void collect(Batch& batch) override;
 
  private:
-  void choose(BatchSample& sample, int64_t row);
-  void take_argmax(BatchSample& sample, int64_t row, TokenId best);
-
   Model& model_;
   const Clock& clock_;
   KvMemory memory_;
   Tensor logits_;  ///< [samples, vocab] of the step under way
   // Reused from step to step.
   std::vector<StepCache> caches_;
-  std::vector<TokenId> best_;
-  std::vector<float> row_;
-  ChainScratch scratch_;
+  Sampler sampler_;
 };
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // See chain.h. The order of the steps is documented in docs/sampling.md.
 #include "sampling/chain.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -12,77 +13,146 @@ namespace headrace {
 namespace {
 
 // The candidate at `point` of the cumulative weights.
-Result<TokenId> draw(Candidates& candidates, uint64_t bits) {
+Result<TokenLogit> draw(Candidates& candidates, uint64_t bits) {
   const double point = to_unit_interval(bits) * candidates.total_weight();
   double reached = 0;
-  TokenId last = -1;
-  for (const Candidate& one : candidates.all()) {
-    reached += one.weight;
-    if (reached > point) return one.id;
-    if (one.weight > 0) last = one.id;
+  TokenLogit last{.id = -1};
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const double weight = candidates.weight(i);
+    if (weight > 0) last = {candidates.all()[i].id, candidates.all()[i].logit};
+    reached += weight;
+    if (reached > point) return last;
   }
-  if (last < 0) {
+  if (last.id < 0) {
     return Error{ErrorCode::internal, "the sampling steps left no token to choose", "", ""};
   }
   return last;  // only rounding leads here
 }
 
+/// Below this, top-p or min-p drops a token whatever the other tokens are; most of a row, as a
+/// rule.
+float least_logit_needed(const SamplingParams& params, const RowSummary& summary, size_t size) {
+  double least = -HUGE_VAL;  // as a distance, see Candidates
+  if (params.top_k == 0 && params.typical_p == 1.0F) {
+    if (params.min_p > 0.0F) least = std::log(static_cast<double>(params.min_p));
+    // Tokens that would not add up to the rest of the total even if all had this weight; half of
+    // it, which is far more than the total may be off by.
+    const double rest = 1.0 - static_cast<double>(params.top_p);
+    if (rest > 1e-4) {
+      const double weight = 0.5 * rest * summary.total_weight / static_cast<double>(size);
+      least = std::max(least, std::log(weight));
+    }
+  }
+  // A little lower, for the roundings on the way.
+  const double logit = static_cast<double>(summary.largest) +
+                       (least - 1e-3) * static_cast<double>(params.temperature);
+  if (logit < -std::numeric_limits<float>::max()) return -std::numeric_limits<float>::infinity();
+  return std::nextafter(static_cast<float>(logit), -std::numeric_limits<float>::infinity());
+}
+
+/// The model's row, from the edited one.
+std::span<const float> models_row(const RowAnswer& row) {
+  const std::span<float> logits = row.read();
+  for (const LogitEdit& edit : row.edits) logits[static_cast<size_t>(edit.id)] = edit.original;
+  return logits;
+}
+
 }  // namespace
 
 Chain::Chain(const Request& request, std::vector<TokenId> end_tokens, uint64_t seed,
-             uint64_t choice)
+             uint64_t choice, int32_t max_top)
     : request_(&request),
       end_tokens_(std::move(end_tokens)),
       seed_(seed),
       choice_(choice),
-      plan_(plan_row(request.sampling, request.num_logprobs)) {}
+      plan_(plan_row(request.sampling, request.num_logprobs, max_top)) {}
 
-Result<SampledToken> Chain::choose(std::span<const float> logits, const TokenHistory& history,
-                                   ChainScratch& scratch) const {
-  HEADRACE_TRY(check_logits(logits));
+RowQuery Chain::ask(const TokenHistory& history, LogitEdits& edits) const {
+  edits.begin_row();
+  apply_logit_bias(request_->sampling.logit_bias, edits);
+  if (plan_.has_penalties) apply_penalties(request_->sampling, history, edits);
+  if (is_masked(history)) apply_mask(end_tokens_, edits);
+
+  RowQuery query;
+  query.wants_log_sum_exp = plan_.wants_logprobs;
+  if (request_->num_logprobs <= kMaxTopLogits) {
+    query.num_model_top = std::max(request_->num_logprobs, 0);
+  }
+  query.num_top = plan_.num_top;
+  if (plan_.draws_over_all || plan_.wants_total) query.temperature = request_->sampling.temperature;
+  if (plan_.draws_over_all) query.draw = to_unit_interval(random_bits(history));
+  return query;
+}
+
+Result<SampledToken> Chain::choose(const RowAnswer& row, const TokenHistory& history,
+                                   Candidates& candidates) const {
+  HEADRACE_TRY(check_logits(row.summary));
   SampledToken out;
-  if (request_->num_logprobs > 0) {
-    out.top = top_logprobs(logits, static_cast<size_t>(request_->num_logprobs));
-  }
-  const auto position = static_cast<int64_t>(history.tokens.size());
-  std::span<const float> edited = logits;
-  if (const bool masked = is_masked(position - history.num_prompt_tokens);
-      masked || plan_.edits_logits) {
-    scratch.logits.assign(logits.begin(), logits.end());
-    apply_logit_bias(request_->sampling.logit_bias, scratch.logits);
-    if (plan_.edits_logits) {
-      apply_penalties(request_->sampling, history, scratch.logits, scratch.penalties);
-    }
-    for (const TokenId id : end_tokens_) {
-      if (masked) scratch.logits[static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
-    }
-    edited = scratch.logits;
-  }
-  HEADRACE_ASSIGN(out.id, choose_id(edited, position, scratch.candidates));
-  if (plan_.wants_logprobs) {
-    const auto logit = static_cast<double>(logits[static_cast<size_t>(out.id)]);
-    out.logprob = static_cast<float>(logit - log_sum_exp(logits));
-  }
+  HEADRACE_ASSIGN(const TokenLogit chosen, choose_id(row, history, candidates));
+  out.id = chosen.id;
+  if (plan_.wants_logprobs) set_logprobs(row, chosen.logit, out);
   return out;
 }
 
-Result<TokenId> Chain::choose_id(std::span<const float> logits, int64_t position,
-                                 Candidates& candidates) const {
-  const SamplingParams& params = request_->sampling;
-  const TokenId best = argmax(logits);
-  if (!std::isfinite(logits[static_cast<size_t>(best)])) {
+bool Chain::is_masked(const TokenHistory& history) const {
+  const auto num_tokens = static_cast<int64_t>(history.tokens.size());
+  return num_tokens - history.num_prompt_tokens < request_->stop.min_tokens;
+}
+
+uint64_t Chain::random_bits(const TokenHistory& history) const {
+  return counter_random(seed_, choice_, history.tokens.size(), 0);
+}
+
+Result<TokenLogit> Chain::choose_id(const RowAnswer& row, const TokenHistory& history,
+                                    Candidates& candidates) const {
+  const RowSummary& summary = row.summary;
+  if (!std::isfinite(summary.largest)) {
     // The model's own logits were good: it is the request that spoilt them.
     return Error{ErrorCode::invalid_argument, "bias, penalties and masks leave no token to choose",
                  "", ""};
   }
-  if (plan_.greedy) return best;
-  candidates.assign(logits);
-  if (params.temperature != 1.0F) apply_temperature(params.temperature, candidates);
+  if (plan_.greedy) return TokenLogit{summary.best, summary.largest};
+  if (plan_.draws_over_all) return TokenLogit{summary.drawn, summary.drawn_logit};
+  const bool is_all = summary.top.size() < static_cast<size_t>(plan_.num_top);
+  candidates.assign_most_likely(summary.top, is_all);
+  if (plan_.wants_total) candidates.set_total_weight(summary.total_weight);
+  if (plan_.num_top > 0) apply_steps(candidates);
+  if (candidates.is_part()) {
+    const std::span<const float> logits = row.read();
+    candidates.assign(logits, least_logit_needed(request_->sampling, summary, logits.size()));
+    if (plan_.wants_total) candidates.set_total_weight(summary.total_weight);
+    apply_steps(candidates);
+  }
+  return draw(candidates, random_bits(history));
+}
+
+void Chain::apply_steps(Candidates& candidates) const {
+  const SamplingParams& params = request_->sampling;
+  apply_temperature(params.temperature, candidates);
   if (params.top_k > 0) apply_top_k(params.top_k, candidates);
   if (params.typical_p < 1.0F) apply_typical_p(params.typical_p, candidates);
   if (params.top_p < 1.0F) apply_top_p(params.top_p, candidates);
   if (params.min_p > 0.0F) apply_min_p(params.min_p, candidates);
-  return draw(candidates, counter_random(seed_, choice_, static_cast<uint64_t>(position), 0));
+}
+
+void Chain::set_logprobs(const RowAnswer& row, float logit, SampledToken& token) const {
+  for (const LogitEdit& edit : row.edits) {
+    if (edit.id == token.id) logit = edit.original;
+  }
+  const double normaliser = row.summary.log_sum_exp;
+  const auto logprob = [&](float of) {
+    return static_cast<float>(static_cast<double>(of) - normaliser);
+  };
+  token.logprob = logprob(logit);
+  if (request_->num_logprobs > kMaxTopLogits) {
+    token.top =
+        top_logprobs(models_row(row), static_cast<size_t>(request_->num_logprobs), normaliser);
+    return;
+  }
+  token.top.reserve(row.summary.model_top.size());
+  for (const TokenLogit& one : row.summary.model_top) {
+    token.top.push_back({one.id, logprob(one.logit)});
+  }
 }
 
 }  // namespace headrace

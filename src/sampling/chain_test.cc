@@ -4,7 +4,11 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <random>
+
+#include "backend/cpu/cpu_backend.h"
+#include "sampling/sampler.h"
 
 namespace headrace {
 namespace {
@@ -17,9 +21,26 @@ class ChainTest : public testing::Test {
                               const std::vector<TokenId>& tokens = {0}, uint64_t seed = 1,
                               std::vector<TokenId> end_tokens = {}) {
     const Chain chain(request, std::move(end_tokens), seed, 0);
-    return chain.choose(logits, {tokens, static_cast<int64_t>(request.prompt.size())}, scratch_);
+    return choose(chain, logits, {tokens, static_cast<int64_t>(request.prompt.size())});
   }
-  ChainScratch scratch_;
+
+  Result<SampledToken> choose(const Chain& chain, const std::vector<float>& logits,
+                              const TokenHistory& history) {
+    const auto size = static_cast<int64_t>(logits.size());
+    const Buffer row = backend_->upload(logits);
+    if (sampler_ == nullptr || size != size_) {
+      sampler_ = std::make_unique<Sampler>(*backend_, 1, size);
+      size_ = size;
+    }
+    sampler_->clear();
+    sampler_->add(chain, history);
+    sampler_->run(row.view());
+    return sampler_->choose(0);
+  }
+
+  const std::unique_ptr<Backend> backend_ = make_cpu_backend({Isa::reference, 1});
+  std::unique_ptr<Sampler> sampler_;
+  int64_t size_ = 0;
 };
 
 Request greedy() {
@@ -48,21 +69,51 @@ TEST_F(ChainTest, GreedyHonoursBiasPenaltiesAndMasks) {
   EXPECT_EQ(choose(request, {1, 7, 6, 2}, {0, 3, 3}, 1, {1})->id, 1);
 }
 
-TEST_F(ChainTest, ArgmaxIsEnoughOnlyForPlainGreedy) {
+TEST_F(ChainTest, AsksForNoMoreThanItNeeds) {
+  const std::vector<TokenId> tokens = {0, 1, 2};
+  LogitEdits edits;
+  const auto ask = [&](const Request& request) {
+    edits.clear();
+    return Chain(request, {1}, 0, 0).ask({tokens, 1}, edits);
+  };
   Request request = greedy();
-  EXPECT_TRUE(Chain(request, {1}, 0, 0).argmax_is_enough(0));
-  request.stop.min_tokens = 1;
-  EXPECT_FALSE(Chain(request, {1}, 0, 0).argmax_is_enough(0));
-  EXPECT_TRUE(Chain(request, {1}, 0, 0).argmax_is_enough(1));
-  request = greedy();
-  request.num_logprobs = 0;
-  EXPECT_FALSE(Chain(request, {}, 0, 0).argmax_is_enough(0));
-  request = greedy();
+  RowQuery query = ask(request);
+  EXPECT_TRUE(edits.row(0).empty());
+  EXPECT_FALSE(query.wants_log_sum_exp);
+  EXPECT_EQ(query.num_top, 0);
+  EXPECT_EQ(query.temperature, 0);
+
+  request.stop.min_tokens = 2;
+  ask(request);
+  EXPECT_TRUE(edits.row(0).empty()) << "it has two";
+  request.stop.min_tokens = 3;
+  ask(request);
+  EXPECT_EQ(edits.row(0).size(), 1U);
   request.sampling.frequency_penalty = 0.1F;
-  EXPECT_FALSE(Chain(request, {}, 0, 0).argmax_is_enough(0));
+  ask(request);
+  EXPECT_EQ(edits.row(0).size(), 2U) << "two tokens of the completion, one of them masked";
+
   request = greedy();
-  request.sampling.temperature = 0.1F;
-  EXPECT_FALSE(Chain(request, {}, 0, 0).argmax_is_enough(0));
+  request.num_logprobs = 3;
+  query = ask(request);
+  EXPECT_TRUE(query.wants_log_sum_exp);
+  EXPECT_EQ(query.num_model_top, 3);
+
+  request = {};
+  request.sampling.temperature = 0.5F;
+  query = ask(request);
+  EXPECT_EQ(query.temperature, 0.5F);
+  EXPECT_GE(query.draw, 0);
+  EXPECT_EQ(query.num_top, 0);
+  request.sampling.top_p = 0.9F;
+  query = ask(request);
+  EXPECT_EQ(query.temperature, 0.5F);
+  EXPECT_LT(query.draw, 0);
+  EXPECT_EQ(query.num_top, kMaxTopLogits);
+  request.sampling.top_k = 40;
+  query = ask(request);
+  EXPECT_EQ(query.temperature, 0) << "the weight of all tokens does not matter";
+  EXPECT_EQ(query.num_top, 40);
 }
 
 TEST_F(ChainTest, BrokenLogitsAreErrorsNeverTokens) {
@@ -188,7 +239,7 @@ TEST_F(ChainTest, DrawFrequenciesMatchTheProbabilities) {
       }
       const uint64_t seed = by_position ? 99 : static_cast<uint64_t>(i);
       const Chain chain(request, {}, seed, 0);
-      ++counts[static_cast<size_t>(chain.choose(logits, {tokens, 1}, scratch_)->id)];
+      ++counts[static_cast<size_t>(choose(chain, logits, {tokens, 1})->id)];
     }
     double chi_square = 0;
     for (size_t i = 0; i < counts.size(); ++i) {

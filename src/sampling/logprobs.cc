@@ -7,22 +7,28 @@
 
 namespace headrace {
 
-Result<void> check_logits(std::span<const float> logits) {
-  bool any_finite = false;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const float logit = logits[i];
-    if (std::isfinite(logit)) {
-      any_finite = true;
-    } else if (!(logit < 0)) {
-      return Error{ErrorCode::internal,
-                   "the model gave the logit " + std::string(std::isnan(logit) ? "NaN" : "+Inf") +
-                       " for token " + std::to_string(i),
-                   "", "the model file may be damaged"};
-    }
+Result<void> check_logits(const RowSummary& summary) {
+  const std::string hint = "the model file may be damaged";
+  switch (summary.fault) {
+    case LogitFault::none:
+      return {};
+    case LogitFault::none_finite:
+      return Error{ErrorCode::internal, "the model gave no finite logit", "", hint};
+    case LogitFault::not_a_number:
+    case LogitFault::infinite:
+      break;
   }
-  if (any_finite) return {};
-  return Error{ErrorCode::internal, "the model gave no finite logit", "",
-               "the model file may be damaged"};
+  const std::string found = summary.fault == LogitFault::infinite ? "+Inf" : "NaN";
+  return Error{
+      ErrorCode::internal,
+      "the model gave the logit " + found + " for token " + std::to_string(summary.fault_token), "",
+      hint};
+}
+
+Result<void> check_logits(std::span<const float> logits) {
+  RowSummary summary;
+  summary.fault = find_logit_fault(logits, summary.fault_token);
+  return check_logits(summary);
 }
 
 double log_sum_exp(std::span<const float> logits) {
@@ -32,9 +38,9 @@ double log_sum_exp(std::span<const float> logits) {
   return largest + std::log(sum);
 }
 
-std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t count) {
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t count,
+                                       double normaliser) {
   count = std::min(count, logits.size());
-  const double normaliser = log_sum_exp(logits);
   const auto comes_before = [&](TokenId a, TokenId b) {
     const float x = logits[static_cast<size_t>(a)];
     const float y = logits[static_cast<size_t>(b)];

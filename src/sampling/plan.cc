@@ -1,15 +1,41 @@
 // See plan.h.
 #include "sampling/plan.h"
 
-namespace headrace {
+#include <algorithm>
 
-RowPlan plan_row(const SamplingParams& params, int32_t num_logprobs) {
-  const bool has_penalties = params.repetition_penalty != 1.0F || params.presence_penalty != 0.0F ||
-                             params.frequency_penalty != 0.0F;
-  return {
-      .greedy = params.temperature == 0.0F,
-      .edits_logits = !params.logit_bias.empty() || (has_penalties && params.penalty_last_n != 0),
-      .wants_logprobs = num_logprobs >= 0};
+namespace headrace {
+namespace {
+
+/// Enough for min-p as a rule. Nuclei are larger.
+constexpr int32_t kMinPTokens = 128;
+
+int32_t tokens_to_try(const SamplingParams& params, int32_t max_top) {
+  if (params.top_k > 0 && params.top_k <= max_top) return params.top_k;
+  // The entropy is that of all tokens.
+  if (params.typical_p < 1.0F) return 0;
+  if (params.top_k == 0 && params.top_p < 1.0F) return max_top;
+  if (params.top_k == 0) return std::min(kMinPTokens, max_top);
+  // Of k tokens that are not at hand the weight is not known; min-p needs only the largest.
+  return params.top_p == 1.0F && params.min_p > 0.0F ? std::min(kMinPTokens, max_top) : 0;
+}
+
+}  // namespace
+
+RowPlan plan_row(const SamplingParams& params, int32_t num_logprobs, int32_t max_top) {
+  RowPlan plan;
+  plan.greedy = params.temperature == 0.0F;
+  plan.has_penalties = params.penalty_last_n != 0 &&
+                       (params.repetition_penalty != 1.0F || params.presence_penalty != 0.0F ||
+                        params.frequency_penalty != 0.0F);
+  plan.edits_logits = !params.logit_bias.empty() || plan.has_penalties;
+  plan.wants_logprobs = num_logprobs >= 0;
+  if (plan.greedy) return plan;
+  plan.draws_over_all =
+      params.top_k == 0 && params.typical_p == 1.0F && params.top_p == 1.0F && params.min_p == 0.0F;
+  if (plan.draws_over_all) return plan;
+  plan.num_top = tokens_to_try(params, max_top);
+  plan.wants_total = params.top_k == 0 && params.typical_p == 1.0F && params.top_p < 1.0F;
+  return plan;
 }
 
 }  // namespace headrace

@@ -8,16 +8,17 @@
 namespace headrace {
 
 struct RowPlan {
-  bool greedy = false;        ///< temperature 0: the largest logit, nothing drawn
-  bool edits_logits = false;  ///< bias or penalties
+  bool greedy = false;         ///< temperature 0: the largest logit, nothing drawn
+  bool edits_logits = false;   ///< bias or penalties
+  bool has_penalties = false;  ///< of these
   bool wants_logprobs = false;
-
-  /// The backend's argmax decides; the row of logits is not read. `masked`: tokens are forbidden.
-  bool argmax_is_enough(bool masked) const {
-    return greedy && !edits_logits && !wants_logprobs && !masked;
-  }
+  bool draws_over_all = false;  ///< no step cuts the tail: the backend draws
+  bool wants_total = false;     ///< the weight of all tokens
+  /// The most likely tokens that the steps are tried on first; 0: they need the whole row.
+  int32_t num_top = 0;
 };
 
-RowPlan plan_row(const SamplingParams& params, int32_t num_logprobs);
+/// `max_top`: of num_top.
+RowPlan plan_row(const SamplingParams& params, int32_t num_logprobs, int32_t max_top);
 
 }  // namespace headrace

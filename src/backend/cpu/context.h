@@ -21,7 +21,8 @@ T* align_up(T* data, size_t alignment) {
 }
 
 struct CpuContext {
-  CpuContext(const KernelTable& table, int num_threads) : kernels(table), pool(num_threads) {}
+  CpuContext(const KernelTable& table, int num_threads, bool pin = false)
+      : kernels(table), pool(num_threads, pin) {}
 
   /// At least `size` floats of scratch, kept from one operation to the next; 64-byte aligned
   /// memory is not promised.

@@ -12,6 +12,7 @@
 #include "backend/cpu/limits.h"
 #include "backend/cpu/linear.h"
 #include "backend/cpu/matrix.h"
+#include "backend/cpu/row_sampler.h"
 
 namespace headrace {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuBackendOptions& options)
-      : context_(kernel_table(options.isa), options.num_threads) {}
+      : context_(kernel_table(options.isa), options.num_threads, options.pin) {}
 
   std::string description() const override { return "cpu " + std::string(context_.kernels.name); }
   int num_threads() const override { return context_.pool.num_threads(); }
@@ -51,6 +52,10 @@ class CpuBackend final : public Backend {
   std::unique_ptr<KvStorage> allocate_kv(const KvPageLayout& layout, int64_t num_layers,
                                          int64_t num_blocks) override {
     return allocate_cpu_kv(layout, num_layers, num_blocks);
+  }
+
+  void reserve_samples(int64_t max_rows, int64_t cols) override {
+    sampler_.reserve(max_rows, cols);
   }
 
   void read_row(const Tensor& x, int64_t row, std::span<float> out) override {
@@ -170,11 +175,12 @@ class CpuBackend final : public Backend {
   }
 
   void argmax_rows(const Tensor& logits, std::span<TokenId> out) override {
-    HEADRACE_CHECK_EQ(logits.rows, static_cast<int64_t>(out.size()));
-    context_.for_rows(logits.rows, logits.cols / 2, [&](int64_t r) {
-      out[static_cast<size_t>(r)] =
-          static_cast<TokenId>(context_.kernels.argmax(logits.f32(r), logits.cols));
-    });
+    sampler_.argmax(logits, out);
+  }
+
+  void sample_rows(const Tensor& logits, std::span<const RowQuery> queries,
+                   std::span<RowSummary> out) override {
+    sampler_.sample(logits, queries, out);
   }
 
  private:
@@ -184,6 +190,7 @@ class CpuBackend final : public Backend {
   }
 
   CpuContext context_;
+  RowSampler sampler_{context_};
   WeightMemory weights_;
 };
 

@@ -12,6 +12,7 @@ namespace headrace {
 struct CpuBackendOptions {
   Isa isa = Isa::reference;
   int num_threads = 1;  ///< counts the calling thread
+  bool pin = false;     ///< see ThreadPool
 };
 
 /// Operations run on the thread that calls them plus num_threads - 1 pool threads; one caller at a

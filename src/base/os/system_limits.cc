@@ -1,7 +1,6 @@
 // See system_limits.h. Reads /proc and the control-group file systems, versions 1 and 2.
 #include "base/os/system_limits.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <sstream>
 #include <string_view>
 #include <vector>
+
+#include "base/os/pin_thread.h"
 
 namespace headrace {
 namespace {
@@ -101,9 +102,9 @@ int parse_cpu_max(const std::string& text) {
 
 int usable_processors() {
   int count = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) count = CPU_COUNT(&set);
+  // Later a thread may have been pinned.
+  static const int in_mask = processors_of_this_thread();
+  if (in_mask > 0) count = in_mask;
   for (const auto& folder : group_folders("")) {
     if (const auto text = read_text(folder + "/cpu.max")) {
       if (const int quota = parse_cpu_max(*text); quota > 0) count = std::min(count, quota);

@@ -8,7 +8,8 @@
 
 namespace headrace {
 
-/// min(processors in the affinity mask, control-group quota rounded up), at least 1.
+/// min(processors in the affinity mask when this was first called, control-group quota rounded up),
+/// at least 1.
 int usable_processors();
 
 /// Bytes of memory this process may use in all: min(physical memory, control-group limits).

@@ -2,8 +2,8 @@
 
 namespace headrace {
 
-void apply_logit_bias(std::span<const std::pair<TokenId, float>> bias, std::span<float> logits) {
-  for (const auto& [id, value] : bias) logits[static_cast<size_t>(id)] += value;
+void apply_logit_bias(std::span<const std::pair<TokenId, float>> bias, LogitEdits& edits) {
+  for (const auto& [id, value] : bias) edits.of(id).bias += value;
 }
 
 }  // namespace headrace

@@ -22,6 +22,7 @@ TEST(MinP, ComparesWithTheMostLikelyThatIsLeft) {
   Candidates candidates = candidates_with({0.7, 0.2, 0.09, 0.01});
   candidates.ensure_weights();
   candidates.list().erase(candidates.list().begin());  // as typical-p may
+  candidates.cut();
   apply_min_p(0.4F, candidates);
   EXPECT_EQ(ids_left(candidates), (std::vector<TokenId>{1, 2}));
 }

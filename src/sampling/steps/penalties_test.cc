@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sampling/steps/steps.h"
+#include "sampling/steps/test_edits.h"
 
 namespace headrace {
 namespace {
@@ -9,11 +10,11 @@ class Penalties : public testing::Test {
  protected:
   std::vector<float> apply(const SamplingParams& params, const std::vector<TokenId>& tokens,
                            int64_t num_prompt_tokens) {
-    std::vector<float> logits = {4, -4, 8, 1};
-    apply_penalties(params, {tokens, num_prompt_tokens}, logits, scratch_);
-    return logits;
+    edits_.begin_row();
+    apply_penalties(params, {tokens, num_prompt_tokens}, edits_);
+    return edited({4, -4, 8, 1}, edits_);
   }
-  PenaltyScratch scratch_;
+  LogitEdits edits_;
 };
 
 TEST_F(Penalties, RepetitionCountsPromptAndCompletionOnceEach) {
@@ -33,7 +34,7 @@ TEST_F(Penalties, LookBackIsCut) {
   EXPECT_EQ(apply(none, {0, 1, 2, 3}, 4), (std::vector<float>{4, -4, 8, 1}));
 }
 
-TEST_F(Penalties, ScratchIsCleanForTheNextRow) {
+TEST_F(Penalties, TheNextRowStartsAfresh) {
   const SamplingParams params{.repetition_penalty = 2.0F, .frequency_penalty = 1.0F};
   apply(params, {0, 1, 2, 3}, 0);
   EXPECT_EQ(apply(params, {2}, 0), (std::vector<float>{4, -4, 3, 1}));

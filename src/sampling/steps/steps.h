@@ -1,19 +1,21 @@
-// The steps of the sampling chain, one file each. The first kind edits a row's logits, the second
-// shortens its candidates. A step at its default is not run.
+// The steps of the sampling chain, one file each. The first kind says how a row's logits are
+// edited, the second shortens its candidates. A step at its default is not run.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "headrace/params.h"
 #include "sampling/candidates.h"
+#include "sampling/logit_edits.h"
 
 namespace headrace {
 
+// The first kind. They run in this order on one row's edits.
+
 /// logits[id] += bias, for each pair.
-void apply_logit_bias(std::span<const std::pair<TokenId, float>> bias, std::span<float> logits);
+void apply_logit_bias(std::span<const std::pair<TokenId, float>> bias, LogitEdits& edits);
 
 /// What a row's penalties look at: prompt and completion so far.
 struct TokenHistory {
@@ -21,31 +23,29 @@ struct TokenHistory {
   int64_t num_prompt_tokens = 0;  ///< of these, the first
 };
 
-/// Working memory of apply_penalties, reused from row to row.
-struct PenaltyScratch {
-  std::vector<uint32_t> num_generated;  ///< by token id; all 0 between calls
-  std::vector<bool> seen;               ///< by token id; all false between calls
-};
-
 /// Repetition penalty (arXiv:1909.05858, section 4.1) once for each token of the history;
 /// presence and frequency penalties (as in OpenAI's API) for generated tokens. The history is cut
 /// to its last `penalty_last_n` tokens.
-void apply_penalties(const SamplingParams& params, const TokenHistory& history,
-                     std::span<float> logits, PenaltyScratch& scratch);
+void apply_penalties(const SamplingParams& params, const TokenHistory& history, LogitEdits& edits);
 
-/// Divides the distances to the largest logit by `temperature` > 0. Distances, so that the smallest
-/// temperature overflows to -Inf (weight 0) and never to NaN.
+/// The tokens cannot be chosen.
+void apply_mask(std::span<const TokenId> ids, LogitEdits& edits);
+
+// The second kind. On a part of a row (see candidates.h) they cut what they can tell.
+
+/// Weights are of the distances to the largest logit divided by `temperature` > 0. The order of the
+/// tokens stays that of their logits.
 void apply_temperature(float temperature, Candidates& candidates);
 
 /// Keeps the k most likely; k > 0.
 void apply_top_k(int32_t k, Candidates& candidates);
 
 /// Keeps the tokens whose information is closest to the entropy, until their probabilities reach
-/// p (locally typical sampling, arXiv:2202.00666); at least one.
+/// p (locally typical sampling, arXiv:2202.00666); at least one. Not on a part.
 void apply_typical_p(float p, Candidates& candidates);
 
 /// Keeps the most likely tokens until their probabilities reach p (nucleus sampling,
-/// arXiv:1904.09751); at least one.
+/// arXiv:1904.09751); at least one. On a part only where the total weight is known.
 void apply_top_p(float p, Candidates& candidates);
 
 /// Keeps the tokens at least p times as likely as the most likely one of the list

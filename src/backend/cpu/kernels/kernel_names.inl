@@ -27,5 +27,6 @@ int64_t argmax(const float* x, int64_t n);
 void to_f16(const float* x, int64_t n, uint16_t* out);
 int64_t peak(int64_t rounds, float* sink);
 uint64_t read_memory(const std::byte* data, int64_t num_bytes, int64_t prefetch_bytes);
+extern const SamplingKernels sampling_kernels;
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

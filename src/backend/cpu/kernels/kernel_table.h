@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "backend/cpu/kernels/panel_layout.h"
+#include "backend/cpu/kernels/sampling_kernels.h"
 #include "backend/cpu/kernels/tile_layout.h"
 
 namespace headrace {
@@ -186,6 +187,8 @@ struct KernelTable {
   /// Reads num_bytes (a multiple of 256, 64-byte aligned) from front to back, each line asked for
   /// prefetch_bytes ahead (0: not). The result depends on every byte.
   uint64_t (*read_memory)(const std::byte* data, int64_t num_bytes, int64_t prefetch_bytes);
+
+  const SamplingKernels* sampling;
 };
 
 }  // namespace headrace

@@ -29,6 +29,7 @@ const KernelTable kTable = {
     .peak_instruction = "tdpbf16ps",
     .peak = peak,
     .read_memory = read_memory,
+    .sampling = &sampling_kernels,
 };
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

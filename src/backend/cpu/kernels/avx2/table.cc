@@ -34,6 +34,7 @@ constexpr KernelTable table(const char* name, const PanelFunction* panels) {
       .peak_instruction = "vpmaddubsw",
       .peak = peak,
       .read_memory = read_memory,
+      .sampling = &sampling_kernels,
   };
 }
 

@@ -26,6 +26,7 @@ const KernelTable kTable = {
     .peak_instruction = "vpdpbusd",
     .peak = peak,
     .read_memory = read_memory,
+    .sampling = &sampling_kernels,
 };
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

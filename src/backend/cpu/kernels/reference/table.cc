@@ -27,6 +27,7 @@ const KernelTable kTable = {
     .peak_instruction = "multiply and add",
     .peak = peak,
     .read_memory = read_memory,
+    .sampling = &sampling_kernels,
 };
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

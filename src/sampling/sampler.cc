@@ -1,0 +1,44 @@
+// See sampler.h.
+#include "sampling/sampler.h"
+
+namespace headrace {
+
+Sampler::Sampler(Backend& backend, int64_t max_rows, int64_t vocab_size)
+    : backend_(backend), row_(static_cast<size_t>(vocab_size)) {
+  const auto rows = static_cast<size_t>(max_rows);
+  rows_.reserve(rows);
+  queries_.reserve(rows);
+  summaries_.reserve(rows);
+  edits_.reserve(rows);
+  candidates_.reserve(row_.size());
+  backend.reserve_samples(max_rows, vocab_size);
+}
+
+void Sampler::clear() {
+  rows_.clear();
+  queries_.clear();
+  edits_.clear();
+}
+
+void Sampler::add(const Chain& chain, const TokenHistory& history) {
+  rows_.push_back({&chain, history});
+  queries_.push_back(chain.ask(history, edits_));
+}
+
+void Sampler::run(const Tensor& logits) {
+  logits_ = logits;
+  for (size_t i = 0; i < queries_.size(); ++i) queries_[i].edits = edits_.row(i);
+  summaries_.resize(queries_.size());
+  backend_.sample_rows(logits, queries_, summaries_);
+}
+
+Result<SampledToken> Sampler::choose(size_t row) {
+  const auto read = [&] {
+    backend_.read_row(logits_, static_cast<int64_t>(row), row_);
+    return std::span<float>(row_);
+  };
+  return rows_[row].chain->choose({summaries_[row], queries_[row].edits, read}, rows_[row].history,
+                                  candidates_);
+}
+
+}  // namespace headrace
