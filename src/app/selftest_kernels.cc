@@ -292,7 +292,7 @@ std::vector<float> run_attention(Backend& backend, const AttentionCase& one, int
 void check_attention(Isa isa, Backend& backend, Backend& three_threads, const OnCheck& on_check) {
   double worst = 0;
   bool same = true;
-  for (const KvType kv_type : {KvType::f32, KvType::f16}) {
+  for (const KvType kv_type : kKvTypes) {
     for (const int64_t window : {int64_t{0}, int64_t{20}}) {
       const AttentionCase one = random_case(kv_type, window);
       const std::vector<double> right = plain_attention(one);
@@ -311,7 +311,8 @@ void check_attention(Isa isa, Backend& backend, Backend& three_threads, const On
   }
   const std::string prefix = std::string(isa_name(isa)) + ": ";
   on_check({prefix + "attention against double", worst <= 1, false,
-            "f32 and f16 cache, with and without a window; largest error " + share_text(worst)});
+            "f32, f16, q8 and q12 cache, with and without a window; largest error " +
+                share_text(worst)});
   on_check({prefix + "attention whole, in pieces and on three threads", same, false,
             same ? "steps of 1, 7, 32 and 75 tokens give the same bits" : "bits differ"});
 }

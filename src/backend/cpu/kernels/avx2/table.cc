@@ -4,6 +4,7 @@
 namespace headrace::avx2_vnni {
 
 extern const PanelFunction int_panels[kNumIntPanelFormats];
+extern const Q8Kernels q8_kernels;
 
 }  // namespace headrace::avx2_vnni
 
@@ -11,7 +12,7 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 
 namespace {
 
-constexpr KernelTable table(const char* name, const PanelFunction* panels) {
+constexpr KernelTable table(const char* name, const PanelFunction* panels, const Q8Kernels* q8) {
   return {
       .name = name,
       .quantize_row = quantize_row,
@@ -20,6 +21,7 @@ constexpr KernelTable table(const char* name, const PanelFunction* panels) {
       .f16_panels = f16_panels,
       .bf16_panels = bf16_panels,
       .attend = attend,
+      .q8 = q8,
       .attend_merge = attend_merge,
       .rms_norm = rms_norm,
       .rope_neox = rope_neox,
@@ -41,9 +43,9 @@ constexpr KernelTable table(const char* name, const PanelFunction* panels) {
 }  // namespace
 
 extern const KernelTable kTable;
-const KernelTable kTable = table("avx2", int_panels);
+const KernelTable kTable = table("avx2", int_panels, &q8_kernels);
 
 extern const KernelTable kVnniTable;
-const KernelTable kVnniTable = table("avx2 (VNNI)", avx2_vnni::int_panels);
+const KernelTable kVnniTable = table("avx2 (VNNI)", avx2_vnni::int_panels, &avx2_vnni::q8_kernels);
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

@@ -12,6 +12,7 @@ const KernelTable kTable = {
     .f16_panels = f16_panels,
     .bf16_panels = bf16_panels,
     .attend = attend,
+    .q8 = &q8_kernels,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,
     .rope_neox = rope_neox,

@@ -13,6 +13,7 @@ const KernelTable kTable = {
     .f16_panels = nullptr,
     .bf16_panels = nullptr,
     .attend = attend,
+    .q8 = &q8_kernels,
     .attend_merge = attend_merge,
     .rms_norm = rms_norm,
     .rope_neox = rope_neox,
