@@ -5,16 +5,17 @@
 // a block. Inside a page, for each KV head in turn:
 //
 // f32, f16:
-//   keys    [block_tokens / 16][head_dim][16]   panels of 16 tokens, so that QK^T reads 16 keys at
-//   once values  [block_tokens][head_dim]
+//
+//     keys    [block_tokens / 16][head_dim][16]   panels of 16 tokens: QK^T reads 16 keys at once
+//     values  [block_tokens][head_dim]
 //
 // q8, q12: a panel for each 16 tokens, padded to a multiple of 64 bytes, with head_dim rounded up
 // to dim, a multiple of 16 (above 256, of 64):
-//   keys          [dim / 2][16][2]  int8 (q8) or int16 (q12): codes of the rotated key
-//   values        [8][dim][2]       int8: codes of the rotated value; two tokens are together
-//   key scales    [chunks][16]      f16: a rotated key is about scale * code
-//   value scales  [16]              f16, as a base-2 logarithm: a rotated value is about 2^scale *
-//   code
+//
+//     keys          [dim / 2][16][2]  int8 (q8) or int16 (q12): codes of the rotated key
+//     values        [8][dim][2]       int8: codes of the rotated value; two tokens are together
+//     key scales    [chunks][16]      f16: a rotated key is about scale * code
+//     value scales  [16]              f16, log2: a rotated value is about 2^scale * code
 #pragma once
 
 #include <cstddef>
