@@ -12,9 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -24,22 +22,13 @@
 #include "backend/cpu/linear.h"
 #include "backend/cpu/matrix.h"
 #include "backend/cpu/test_tensors.h"
-#include "base/os/system_limits.h"
+#include "bench/num_threads.h"
 #include "bench/peaks.h"
 
 namespace headrace {
 namespace {
 
 using namespace backend_test;
-
-int num_threads() {
-  int n = usable_processors();
-  if (const char* set = std::getenv("HEADRACE_THREADS")) {
-    const std::string_view text(set);
-    std::from_chars(text.data(), text.data() + text.size(), n);
-  }
-  return n;
-}
 
 /// The bounds of one thread, measured before the benchmarks.
 struct Bounds {

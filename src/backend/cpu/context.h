@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backend/cpu/attention_plan.h"
 #include "backend/cpu/kernels/kernel_table.h"
 #include "base/checked.h"
 #include "base/function_ref.h"
@@ -24,11 +25,12 @@ struct CpuContext {
   CpuContext(const KernelTable& table, int num_threads, bool pin = false)
       : kernels(table), pool(num_threads, pin) {}
 
-  /// At least `size` floats of scratch, kept from one operation to the next; 64-byte aligned
-  /// memory is not promised.
+  /// At least `size` floats of scratch, 64-byte aligned, kept from one operation to the next.
   float* scratch(size_t size) {
-    if (scratch_.size() < size) scratch_.resize(size);
-    return scratch_.data();
+    constexpr size_t kLine = 16;
+    if (scratch_.size() < size + kLine) scratch_.resize(size + kLine);
+    const size_t past = reinterpret_cast<uintptr_t>(scratch_.data()) / sizeof(float) % kLine;
+    return scratch_.data() + (kLine - past) % kLine;
   }
 
   /// Floats of scratch that are held.
@@ -77,6 +79,9 @@ struct CpuContext {
 
   const KernelTable& kernels;
   ThreadPool pool;
+  // Lists that operations make anew, kept for their memory.
+  std::vector<QueryTile> query_tiles;
+  std::vector<PanelRows> panel_rows;
 
  private:
   std::vector<float> scratch_;

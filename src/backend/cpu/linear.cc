@@ -124,7 +124,6 @@ void run_floats(const CpuContext& context, const Input& input, const LinearTask&
 /// How the outputs of a group of products are shared out: items are runs of panels, counted through
 /// all tasks, times groups of rows.
 struct Shares {
-  int64_t num_panels = 0;
   int64_t panels_a_share = 0;
   int64_t num_shares = 0;
   int64_t rows_a_group = 0;
@@ -161,7 +160,6 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
   // ones where a few rows pass by the weights in microseconds.
   const int64_t items_a_thread = num_rows < kRowStep ? 64 : 8;
   Shares shares;
-  shares.num_panels = num_panels;
   const int64_t group_bytes = has_tiles ? kTileGroupBytes / 2 : kGroupBytes;
   shares.rows_a_group = std::max<int64_t>(1, group_bytes / cols / kRowStep) * kRowStep;
   shares.num_groups = ceil_div(num_rows, shares.rows_a_group);

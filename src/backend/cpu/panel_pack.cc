@@ -6,6 +6,7 @@
 
 #include "backend/cpu/kernels/kernel_table.h"
 #include "backend/cpu/tile_codes.h"
+#include "base/checked.h"
 #include "quant/q4_0.h"
 #include "quant/q4_1.h"
 #include "quant/q4_k.h"
@@ -300,7 +301,7 @@ size_t panel_bytes(const PanelLayout& layout, int64_t cols) {
   if (layout.scales == PanelScales::none) return static_cast<size_t>(cols * kPanelRows * 2);
   const auto kind = static_cast<size_t>(layout.scales);
   const int64_t num_blocks = cols / kBlockCols;
-  const int64_t num_records = (num_blocks + kRecordBlocks[kind] - 1) / kRecordBlocks[kind];
+  const int64_t num_records = ceil_div(num_blocks, kRecordBlocks[kind]);
   return static_cast<size_t>(num_records * kRecordScalesBytes[kind] +
                              num_blocks * kBlockCodesBytes[static_cast<size_t>(layout.codes)]);
 }
