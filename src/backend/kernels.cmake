@@ -42,7 +42,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(amx_sources limits.cc table.cc tile_panels.cc tile_rows.cc)
   list(TRANSFORM amx_sources PREPEND cpu/kernels/amx/)
   headrace_kernels(amx LANES 16 FMA 1
-                   OPTIONS ${avx512_flags} -mavx512vbmi -mavx512bf16 -mamx-tile -mamx-bf16
+                   OPTIONS ${avx512_flags} -mavx512vnni -mavx512vbmi -mavx512bf16 -mamx-tile -mamx-bf16
                    SOURCES cpu/kernels/avx512/attention_q8.cc cpu/kernels/avx512/float_kernels.cc cpu/kernels/avx512/sampling.cc
                            ${amx_sources})
 endif()
