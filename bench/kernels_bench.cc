@@ -12,9 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -24,22 +22,13 @@
 #include "backend/cpu/linear.h"
 #include "backend/cpu/matrix.h"
 #include "backend/cpu/test_tensors.h"
-#include "base/os/system_limits.h"
+#include "bench/num_threads.h"
 #include "bench/peaks.h"
 
 namespace headrace {
 namespace {
 
 using namespace backend_test;
-
-int num_threads() {
-  int n = usable_processors();
-  if (const char* set = std::getenv("HEADRACE_THREADS")) {
-    const std::string_view text(set);
-    std::from_chars(text.data(), text.data() + text.size(), n);
-  }
-  return n;
-}
 
 /// The bounds of one thread, measured before the benchmarks.
 struct Bounds {
@@ -56,6 +45,7 @@ struct Bounds {
   /// Of the instruction that a table's products with packed weights consist of.
   double peak_of(const KernelTable& table) const {
     const std::string name = table.name;
+    if (name.find("amx") == 0) return peak("tdpbf16ps");
     if (name.find("avx512") == 0) return peak("dpbusd zmm");
     if (name.find("avx2 (VNNI)") == 0) return peak("dpbusd ymm");
     return peak(name.find("avx2") == 0 ? "maddubs ymm" : "fma ymm");
@@ -83,13 +73,15 @@ void linear(benchmark::State& state, const KernelTable& table, Format format, in
   const int64_t out_rows = rows >= 128 ? 768 : 1536;  // short calls are disturbed less
   CpuContext context(table, num_threads());
   WeightMemory memory;
-  const bool decoded = table.int_panels == nullptr;
+  const bool tiles = table.tile_panels != nullptr;
+  const bool decoded = table.int_panels == nullptr && !tiles;
   const auto data = made_up_blocks(format, out_rows, cols, 1);
   std::vector<std::unique_ptr<CpuMatrix>> matrices;
   const size_t num_matrices = rows >= 32 ? 1 : 1 + kLargeCache / data.size();
   for (size_t i = 0; i < num_matrices; ++i) {
     auto matrix = CpuMatrix::pack({format, out_rows, cols, data, {}, "w"}, context.pool,
-                                  decoded ? MatrixStorage::decoded : MatrixStorage::packed, memory);
+                                  decoded ? MatrixStorage::decoded : MatrixStorage::packed, memory,
+                                  tiles ? PanelOrder::tiles : PanelOrder::columns);
     matrices.push_back(std::move(*matrix));
   }
   const Buffer x = uneven_rows(rows, cols, 2);

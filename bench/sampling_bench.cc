@@ -8,31 +8,20 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "backend/cpu/context.h"
 #include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/test_tensors.h"
-#include "base/os/system_limits.h"
+#include "bench/num_threads.h"
 #include "sampling/sampler.h"
 
 namespace headrace {
 namespace {
 
 using namespace backend_test;
-
-int num_threads() {
-  int n = usable_processors();
-  if (const char* set = std::getenv("HEADRACE_THREADS")) {
-    const std::string_view text(set);
-    std::from_chars(text.data(), text.data() + text.size(), n);
-  }
-  return n;
-}
 
 void set_rate(benchmark::State& state, int64_t rows, int64_t vocab) {
   state.counters["GB/s"] = benchmark::Counter(static_cast<double>(4 * rows * vocab) * 1e-9,

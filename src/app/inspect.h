@@ -26,7 +26,7 @@ struct FormatShare {
 /// Memory for running the model: derived from the config, not measured.
 struct InspectedMemory {
   uint64_t weight_bytes = 0;
-  KvType kv_type = KvType::f16;
+  KvType kv_type = kDefaultKvType;
   uint64_t kv_bytes_per_token = 0;  ///< before any window is full
   int64_t context = 0;              ///< the model's, or what was asked
   uint64_t kv_bytes = 0;            ///< for one sequence of `context` tokens
@@ -53,7 +53,7 @@ struct Inspection {
 
 struct InspectOptions {
   int64_t context = 0;  ///< 0: the model's
-  KvType kv_type = KvType::f16;
+  KvType kv_type = kDefaultKvType;
   bool with_tokenizer = true;  ///< indexing a vocabulary takes a moment
 };
 

@@ -14,6 +14,12 @@ namespace headrace {
 /// The most that RowQuery::num_top and num_model_top may be.
 inline constexpr int32_t kMaxTopLogits = 256;
 
+/// More likely first; ties go to the smaller id. A strict order, so that every sort is the same
+/// everywhere. Of any two with `id` and `logit`. No function, so that sorting calls it in place.
+inline constexpr auto more_likely = [](const auto& a, const auto& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+};
+
 /// A change of one token's logit; see edited_logit().
 struct LogitEdit {
   TokenId id = 0;

@@ -11,8 +11,20 @@ TEST(CpuFeatures, ReferenceIsAlwaysThereAndTheBestIsTheDefault) {
   const auto isas = available_isas();
   ASSERT_FALSE(isas.empty());
   EXPECT_EQ(isas.front(), Isa::reference);
-  EXPECT_EQ(*choose_isa(""), isas.back());
+  EXPECT_EQ(*choose_isa(""), isas.back() == Isa::amx ? Isa::avx512 : isas.back());
   for (const Isa isa : isas) EXPECT_EQ(*choose_isa(isa_name(isa)), isa);
+}
+
+TEST(CpuFeatures, AmxIsThereForTheAskingAndRefusedWhereItIsMissing) {
+  const Isa with[] = {Isa::reference, Isa::avx2, Isa::avx512, Isa::amx};
+  EXPECT_EQ(*choose_isa("", with), Isa::avx512);
+  EXPECT_EQ(*choose_isa("amx", with), Isa::amx);
+  const auto missing = choose_isa("amx", std::span(with).first(3));
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
+  EXPECT_NE(missing.error().message.find("no amx"), std::string::npos);
+  EXPECT_EQ(missing.error().hint, "choose one of reference, avx2, avx512");
+  EXPECT_EQ(*choose_isa("", std::span(with).first(1)), Isa::reference);
 }
 
 TEST(CpuFeatures, AnUnknownNameIsAnErrorThatListsTheKnown) {

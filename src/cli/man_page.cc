@@ -157,7 +157,8 @@ std::string man_page(const std::vector<Command>& commands) {
       ".It Ev HEADRACE_HOME\nThe store's folder; models are in its\n.Pa models\nfolder.\n"
       ".It Ev HEADRACE_ISA\nThe instruction set:\n" +
       isa_list() +
-      "the best of the machine by default.\n"
+      "by default the best of the machine but\n.Li amx ,\nwhich is faster with many tokens at a "
+      "time only.\n"
       ".It Ev NO_COLOR\nIf set, no colours.\n"
       ".It Ev PIP_INDEX_URL , PIP_FIND_LINKS , PIP_NO_INDEX\n"
       "pip's own settings hold for\n.Ic headrace pull .\n"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "backend/token_logit.h"
+#include "backend/sample_rows.h"
 #include "headrace/token.h"
 
 namespace headrace {
@@ -17,12 +17,6 @@ struct Candidate {
   TokenId id = 0;
   float logit = 0;
   double weight = -1;  ///< exp(Candidates::distance()); below 0: not yet computed
-};
-
-/// More likely first; ties go to the smaller id. A strict order, so that every sort is the same
-/// everywhere. No function, so that sorting calls it in place.
-inline constexpr auto more_likely = [](const Candidate& a, const Candidate& b) {
-  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 };
 
 /// Either the whole of a row, or its most likely tokens, in order (a part). A step that has not got

@@ -27,7 +27,6 @@ RowPlan plan_row(const SamplingParams& params, int32_t num_logprobs, int32_t max
   plan.has_penalties = params.penalty_last_n != 0 &&
                        (params.repetition_penalty != 1.0F || params.presence_penalty != 0.0F ||
                         params.frequency_penalty != 0.0F);
-  plan.edits_logits = !params.logit_bias.empty() || plan.has_penalties;
   plan.wants_logprobs = num_logprobs >= 0;
   if (plan.greedy) return plan;
   plan.draws_over_all =

@@ -8,9 +8,8 @@
 namespace headrace {
 
 struct RowPlan {
-  bool greedy = false;         ///< temperature 0: the largest logit, nothing drawn
-  bool edits_logits = false;   ///< bias or penalties
-  bool has_penalties = false;  ///< of these
+  bool greedy = false;  ///< temperature 0: the largest logit, nothing drawn
+  bool has_penalties = false;
   bool wants_logprobs = false;
   bool draws_over_all = false;  ///< no step cuts the tail: the backend draws
   bool wants_total = false;     ///< the weight of all tokens

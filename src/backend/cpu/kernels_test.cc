@@ -249,7 +249,7 @@ TEST(IntegerPanels, TablesOfOneIsaGiveTheSameBits) {
   int num_compared = 0;
   for (const Isa isa : available_isas()) {
     const auto tables = kernel_tables(isa);
-    if (isa == Isa::reference) continue;
+    if (tables[0]->int_panels == nullptr) continue;
     for (const FormatTraits& format : all_formats()) {
       for (const Codes codes :
            {Codes::random, Codes::all_ones, Codes::all_zeros, Codes::only_top_bits}) {

@@ -44,7 +44,8 @@ constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
 }  // namespace
 
 Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, ThreadPool& pool,
-                                                   MatrixStorage storage, WeightMemory& memory) {
+                                                   MatrixStorage storage, WeightMemory& memory,
+                                                   PanelOrder order) {
   HEADRACE_ASSIGN(const size_t row_bytes, check_view(weight));
   std::unique_ptr<CpuMatrix> matrix(new CpuMatrix);
   matrix->rows_ = weight.rows;
@@ -60,7 +61,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   if (storage == MatrixStorage::decoded) {
     panel_size = static_cast<uint64_t>(weight.cols) * kPanelRows * sizeof(float);
   } else if (storage == MatrixStorage::packed) {
-    if (const auto layout = panel_layout(weight.format)) {
+    if (const auto layout = panel_layout(weight.format, order, weight.cols)) {
       matrix->layout_ = *layout;
       panel_size = panel_bytes(*layout, weight.cols);
     } else {
@@ -184,7 +185,7 @@ const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
 
 CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
   HEADRACE_CHECK(storage_ == MatrixStorage::packed);
-  return {layout_.format, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
+  return {layout_.format, layout_.order, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
           static_cast<int64_t>(panel_bytes_)};
 }
 

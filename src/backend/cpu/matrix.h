@@ -25,7 +25,8 @@ class CpuMatrix final : public Matrix {
   /// `source`, and f32 `decoded`. Errors: corrupt_data (sizes that do not fit each other).
   /// Throws std::bad_alloc.
   static Result<std::unique_ptr<CpuMatrix>> pack(const WeightView& weight, ThreadPool& pool,
-                                                 MatrixStorage storage, WeightMemory& memory);
+                                                 MatrixStorage storage, WeightMemory& memory,
+                                                 PanelOrder order = PanelOrder::columns);
 
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
@@ -45,7 +46,8 @@ class CpuMatrix final : public Matrix {
 
   /// Of packed storage: a panel and what lies after it.
   struct PackedView {
-    PanelFormat format;
+    PanelFormat format = PanelFormat::q4_0;
+    PanelOrder order = PanelOrder::columns;
     const uint8_t* panels = nullptr;
     int64_t panel_bytes = 0;  ///< from one panel to the next
   };

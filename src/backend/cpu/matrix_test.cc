@@ -31,10 +31,12 @@ TEST(CpuMatrix, EveryStorageGivesTheReferenceDecode) {
     for (const Codes codes : {Codes::random, Codes::all_ones, Codes::only_top_bits}) {
       const auto data = made_up_blocks(format.format, 35, 768, 2, codes);
       const auto expected = decode_all(format.format, data);
-      for (const auto storage :
-           {MatrixStorage::decoded, MatrixStorage::source, MatrixStorage::packed}) {
+      for (const auto& [storage, order] : {std::pair{MatrixStorage::decoded, PanelOrder::columns},
+                                           {MatrixStorage::source, PanelOrder::columns},
+                                           {MatrixStorage::packed, PanelOrder::columns},
+                                           {MatrixStorage::packed, PanelOrder::tiles}}) {
         const auto matrix =
-            CpuMatrix::pack({format.format, 35, 768, data, {}, "w"}, pool, storage, memory);
+            CpuMatrix::pack({format.format, 35, 768, data, {}, "w"}, pool, storage, memory, order);
         ASSERT_TRUE(matrix.ok());
         std::vector<float> found(expected.size());
         for (int64_t row = 0; row < 35; ++row) (*matrix)->decode_row(row, &found[768 * row]);

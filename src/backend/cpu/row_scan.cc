@@ -22,11 +22,6 @@ constexpr int64_t kGroupsPerToken = 8;
 
 static_assert(kCollected >= kMaxTopLogits + kSampleBlock);
 
-// No function: sorting calls it in place.
-constexpr auto more_likely = [](const TokenLogit& a, const TokenLogit& b) {
-  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-};
-
 int64_t blocks_of(int64_t cols) {
   return ceil_div(cols, kSampleBlock);
 }

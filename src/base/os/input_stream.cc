@@ -2,7 +2,6 @@
 #include "base/os/input_stream.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,20 +65,13 @@ InputStream::~InputStream() {
 }
 
 Result<size_t> InputStream::read(std::span<char> buffer) {
-  for (;;) {
+  while (wait_for_input(fd_)) {
     const ssize_t count = ::read(fd_, buffer.data(), buffer.size());
     if (count >= 0) return static_cast<size_t>(count);
-    if (errno == EINTR) {
-      if (InterruptGuard::interrupted()) return Error{ErrorCode::cancelled, "interrupted", "", ""};
-    } else if (errno == EAGAIN) {  // another process made the pipe or terminal non-blocking
-      struct pollfd wait {
-        fd_, POLLIN, 0
-      };
-      ::poll(&wait, 1, -1);
-    } else {
-      return read_error(name_, !is_owned_, errno);
-    }
+    // EAGAIN: another process made the pipe or terminal non-blocking, and a third read it.
+    if (errno != EINTR && errno != EAGAIN) return read_error(name_, !is_owned_, errno);
   }
+  return Error{ErrorCode::cancelled, "interrupted", "", ""};
 }
 
 Result<bool> InputStream::read_line(std::string& line) {

@@ -2,6 +2,7 @@
 #include "base/os/signals.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -61,7 +62,8 @@ void handle(int signal, void (*handler)(int), struct sigaction* saved) {
   struct sigaction action {};
   action.sa_handler = handler;
   ::sigemptyset(&action.sa_mask);
-  action.sa_flags = 0;  // blocked reads return, so that a prompt sees the flag
+  // A write to a terminal goes on; whoever reads waits by `poll`, which no flag restarts.
+  action.sa_flags = SA_RESTART;
   ::sigaction(signal, &action, saved);
 }
 
@@ -97,6 +99,7 @@ InterruptGuard::~InterruptGuard() {
   }
   delete saved_;
   has_guard = false;
+  clear();
 }
 
 bool InterruptGuard::interrupted() {
@@ -134,6 +137,17 @@ TerminalSignals::Seen TerminalSignals::take() {
 
 int wake_descriptor() {
   return wake_read;
+}
+
+bool wait_for_input(int descriptor) {
+  while (!InterruptGuard::interrupted()) {
+    std::array<struct pollfd, 2> waits{{{descriptor, POLLIN, 0}, {wake_read, POLLIN, 0}}};
+    const int ready = ::poll(waits.data(), waits.size(), -1);
+    // What cannot be waited for can be read, if only to learn why.
+    if (ready < 0 ? errno != EINTR : waits[0].revents != 0) return true;
+    if (ready > 0 && !InterruptGuard::interrupted()) drain_wake_pipe();
+  }
+  return false;
 }
 
 void end_by_interrupt() {

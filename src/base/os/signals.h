@@ -48,6 +48,10 @@ class TerminalSignals {
 /// made yet.
 int wake_descriptor();
 
+/// Waits until `descriptor` can be read, or is at its end; false where a Ctrl-C came first, or
+/// before and was not cleared.
+bool wait_for_input(int descriptor);
+
 /// Ends the process as Ctrl-C does where nothing catches it, so that a shell's loop ends too.
 [[noreturn]] void end_by_interrupt();
 

@@ -2,7 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
 
 namespace headrace {
 namespace {
@@ -54,6 +62,52 @@ TEST(InterruptGuard, OneInsideAnotherChangesNothing) {
   }
   ::raise(SIGINT);  // still caught
   EXPECT_TRUE(InterruptGuard::interrupted());
+}
+
+TEST(InterruptGuard, AWriteThatWaitsGoesOn) {
+  const InterruptGuard guard;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const std::string text(1 << 20, 'x');  // more than a pipe holds
+  const pthread_t writer = ::pthread_self();
+  std::thread reader([&] {
+    // The second comes while nothing of the rest is written yet.
+    for (int i = 0; i < 2; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ::pthread_kill(writer, SIGINT);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::string part(text.size(), ' ');
+    size_t count = 0;
+    while (count < text.size()) {
+      const ssize_t got = ::read(ends[0], part.data(), part.size());
+      if (got <= 0) break;
+      count += static_cast<size_t>(got);
+    }
+    EXPECT_EQ(count, text.size());
+  });
+  FILE* out = ::fdopen(ends[1], "w");
+  EXPECT_EQ(std::fwrite(text.data(), 1, text.size(), out), text.size());
+  EXPECT_EQ(std::fclose(out), 0);
+  reader.join();
+  ::close(ends[0]);
+  EXPECT_TRUE(InterruptGuard::interrupted());
+}
+
+TEST(WaitForInput, EndsByInputOrByAnInterrupt) {
+  const InterruptGuard guard;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ASSERT_EQ(::write(ends[1], "a", 1), 1);
+  EXPECT_TRUE(wait_for_input(ends[0]));
+  char byte = 0;
+  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+  ::raise(SIGINT);
+  EXPECT_FALSE(wait_for_input(ends[0]));
+  InterruptGuard::clear();
+  ::close(ends[1]);
+  EXPECT_TRUE(wait_for_input(ends[0]));  // the end
+  ::close(ends[0]);
 }
 
 TEST(TerminalSignals, AreSeenOnce) {

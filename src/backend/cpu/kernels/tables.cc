@@ -18,6 +18,7 @@ namespace avx2 {
 extern const KernelTable kVnniTable;
 }
 HEADRACE_TABLE(avx512)
+HEADRACE_TABLE(amx)
 #elif defined(__aarch64__)
 HEADRACE_TABLE(neon)
 namespace neon {
@@ -31,6 +32,9 @@ std::vector<const KernelTable*> kernel_tables(Isa isa) {
 #if defined(__x86_64__)
   const CpuFeatures& cpu = cpu_features();
   switch (isa) {
+    case Isa::amx:
+      if (cpu.amx_bf16 && cpu.avx512_bf16 && cpu.avx512_vbmi) tables.push_back(&amx::kTable);
+      break;
     case Isa::avx512:
       if (cpu.avx512_vnni) tables.push_back(&avx512::kTable);
       break;

@@ -4,7 +4,7 @@
 // shorter chains of rounding errors. The order is the same for every number of rows.
 #pragma once
 
-#include "backend/cpu/kernels/body/vec.inl"
+#include "backend/cpu/kernels/body/outputs.inl"
 #include "backend/cpu/kernels/kernel_names.inl"
 
 namespace headrace {
@@ -105,66 +105,39 @@ template <class T, int kRows>
 __attribute__((noinline)) void chunk_rows_of_floats(const ChunkWeights<T>& w,
                                                     const ChunkOutput& chunk, int64_t row) {
   const FloatRun& a = chunk.run;
-  const int64_t num_lanes = a.num_outputs - chunk.first_output;
-  float* out = a.out + row * a.out_stride + chunk.first_output;
+  const Outputs outputs = {a.out + row * a.out_stride + chunk.first_output, a.out_stride,
+                           a.num_outputs - chunk.first_output,
+                           a.bias != nullptr ? a.bias + chunk.first_output : nullptr};
   vf total[kRows * kFloatVectors];
-  for (int r = 0; r < kRows; ++r) {
-    vf* row_total = total + r * kFloatVectors;
-    if (chunk.is_first) {
-      for (int v = 0; v < kFloatVectors; ++v) row_total[v] = vf{};
-    } else {
-      load_lanes(out + r * a.out_stride, num_lanes, kFloatVectors, row_total);
-    }
-  }
+  begin_sums<kFloatVectors>(outputs, kRows, chunk.is_first, total);
   multiply_chunk<T, kRows>(w, a.x + row * a.x_stride + chunk.first_col, a.x_stride, total);
-  vf bias[kFloatVectors];
-  const bool with_bias = chunk.is_last && a.bias != nullptr;
-  if (with_bias) load_lanes(a.bias + chunk.first_output, num_lanes, kFloatVectors, bias);
-  for (int r = 0; r < kRows; ++r) {
-    vf* row_total = total + r * kFloatVectors;
-    if (with_bias) {
-      for (int v = 0; v < kFloatVectors; ++v) row_total[v] += bias[v];
-    }
-    store_lanes(row_total, num_lanes, kFloatVectors, out + r * a.out_stride);
-  }
+  store_sums<kFloatVectors>(outputs, kRows, chunk.is_last, total);
 }
 
 template <class T>
 HEADRACE_INLINE void chunk_all_rows_of_floats(ChunkWeights<T> w, const ChunkOutput& chunk) {
   const int64_t num_rows = chunk.run.num_rows;
-  int64_t row = 0;
   w.prefetch = true;
-  while (row < num_rows) {
-    const int64_t left = num_rows - row;
-    if (kMostFloatRows == 8 && left >= 8) {
-      chunk_rows_of_floats<T, kMostFloatRows>(w, chunk, row);
-      row += kMostFloatRows;
-    } else if (kMostFloatRows >= 4 && left >= 4) {
-      chunk_rows_of_floats<T, kMostFloatRows >= 4 ? 4 : 1>(w, chunk, row);
-      row += 4;
-    } else if (left >= 2) {
-      chunk_rows_of_floats<T, 2>(w, chunk, row);
-      row += 2;
-    } else {
-      chunk_rows_of_floats<T, 1>(w, chunk, row);
-      row += 1;
-    }
+  for (int64_t row = 0; row < num_rows;) {
+    row += take_rows<kMostFloatRows>(num_rows - row, [&](auto rows) {
+      chunk_rows_of_floats<T, decltype(rows)::kCount>(w, chunk, row);
+    });
     w.prefetch = false;
   }
 }
 
 template <class T>
 void float_run(const FloatRun& a) {
-  const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
+  const int64_t num_panels = panels_of(a.num_outputs);
   const auto* panels = static_cast<const T*>(a.panels);
   alignas(64) float converted[kFloatPanels][kChunkCols * kPanelRows];
   for (int64_t panel = 0; panel < num_panels; panel += kFloatPanels) {
     for (int64_t first = 0; first < a.cols; first += kChunkCols) {
       ChunkWeights<T> w;
-      w.cols = a.cols - first < kChunkCols ? a.cols - first : kChunkCols;
+      w.cols = smaller(kChunkCols, a.cols - first);
       for (int64_t p = 0; p < kFloatPanels; ++p) {
         // Where there is no second panel, the last one's products are made twice and dropped once.
-        const int64_t at = panel + p < num_panels ? panel + p : num_panels - 1;
+        const int64_t at = smaller(panel + p, num_panels - 1);
         w.data[p] = panels + (at * a.cols + first) * kPanelRows;
       }
       const ChunkOutput chunk = {a, first, panel * kPanelRows, first == 0,

@@ -13,6 +13,8 @@
 #pragma once
 
 #include "backend/cpu/kernels/body/codes.inl"
+#include "backend/cpu/kernels/body/outputs.inl"
+#include "backend/cpu/kernels/body/row_tile.inl"
 #include "backend/cpu/kernels/kernel_names.inl"
 
 namespace headrace {
@@ -63,13 +65,22 @@ struct RowsOfTile {
 };
 
 HEADRACE_INLINE RowsOfTile rows_of_tile(const QuantizedRows& x, int64_t row, int64_t block) {
-  const int64_t first = row / kTileRows * kTileRows;
-  const int64_t num_blocks = x.cols / kBlockCols;
-  const int64_t height = smaller(kTileRows, x.num_rows - first);
-  const int64_t at = first * num_blocks + block * height + (row - first);
-  const int64_t sums_at = 3 * (first * num_blocks + block * height) + (row - first);
-  return {x.high + at * kBlockCols, x.low + at * kBlockCols,  x.has_low + at, x.scale + at,
-          x.scaled_sum + at,        x.negated_sums + sums_at, height};
+  const RowTile tile = tile_of(x, row);
+  const int64_t block_at = tile.block_at(block);
+  const int64_t at = block_at + tile.row_in_tile;
+  return {x.high + at * kBlockCols,
+          x.low + at * kBlockCols,
+          x.has_low + at,
+          x.scale + at,
+          x.scaled_sum + at,
+          x.negated_sums + 3 * block_at + tile.row_in_tile,
+          tile.height};
+}
+
+/// Outputs from `first` on, rows from `row` on.
+HEADRACE_INLINE Outputs outputs_of(const PanelRun& a, int64_t row, int64_t first) {
+  return {a.out + row * a.out_stride + first, a.out_stride, a.num_outputs - first,
+          a.bias != nullptr ? a.bias + first : nullptr};
 }
 
 /// A vector of outputs' codes and scales for 32 columns.
@@ -188,7 +199,7 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
   constexpr int kAll = kPanels * kParts;
   const int64_t num_rows = kRows > 0 ? kRows : a.num_rows;
   const int64_t num_blocks = a.x.cols / kBlockCols;
-  const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
+  const int64_t num_panels = panels_of(a.num_outputs);
   const int64_t bytes_a_block = a.panel_bytes / num_blocks;
   for (int64_t panel = 0; panel < num_panels; panel += kPanels) {
     const uint8_t* panels[kPanels];
@@ -196,10 +207,9 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
       // Where there is no second panel, the last one's products are made twice and dropped once.
       panels[p] = a.panels + smaller(panel + p, num_panels - 1) * a.panel_bytes;
     }
-    vf sums[kRows > 0 ? kRows : kTileRows][kAll];
-    for (int64_t r = 0; r < num_rows; ++r) {
-      for (int v = 0; v < kAll; ++v) sums[r][v] = vf{};
-    }
+    const Outputs outputs = outputs_of(a, a.first_row, panel * kPanelRows);
+    vf sums[(kRows > 0 ? kRows : kTileRows) * kAll];
+    begin_sums<kAll>(outputs, num_rows, true, sums);
     const uint8_t* ahead[kPanels];
     for (int p = 0; p < kPanels; ++p) ahead[p] = panels[p] + kAheadBytes - bytes_a_block;
     RowsOfTile x = rows_of_tile(a.x, a.first_row, 0);
@@ -217,22 +227,13 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
         }
         const BlockVector<F> w = unpack_vector<F>(data, block, v % kParts);
         for (int64_t r = 0; r < num_rows; ++r) {
-          sums[r][v] = add_block<F>(w, x, r, sums[r][v]);
+          vf& sum = sums[r * kAll + v];
+          sum = add_block<F>(w, x, r, sum);
         }
       }
       next_block(x);
     }
-    const int64_t first_output = panel * kPanelRows;
-    const int64_t num_lanes = a.num_outputs - first_output;
-    for (int64_t r = 0; r < num_rows; ++r) {
-      vf* row = sums[r];
-      if (a.bias != nullptr) {
-        vf bias[kAll];
-        load_lanes(a.bias + first_output, num_lanes, kAll, bias);
-        for (int v = 0; v < kAll; ++v) row[v] += bias[v];
-      }
-      store_lanes(row, num_lanes, kAll, a.out + (a.first_row + r) * a.out_stride + first_output);
-    }
+    store_sums<kAll>(outputs, num_rows, true, sums);
   }
 }
 
@@ -339,36 +340,19 @@ struct Chunk {
 template <class F, int kRows>
 HEADRACE_INLINE void chunk_rows(const Chunk<F>& chunk, int64_t row) {
   const PanelRun& a = chunk.run;
-  const int64_t num_lanes = a.num_outputs - chunk.first_output;
-  float* out = a.out + row * a.out_stride + chunk.first_output;
-  vf sum[kRows * kVectors];
+  const Outputs outputs = outputs_of(a, row, chunk.first_output);
   // The lines that are written at the end: other rows' lines are far apart, so the processor does
   // not foresee them.
   for (int r = 0; r < kRows; ++r) {
     for (int64_t lane = 0; lane < kPanelsTogether * kPanelRows; lane += 16) {
-      __builtin_prefetch(out + r * a.out_stride + lane, 1);
+      __builtin_prefetch(outputs.out + r * outputs.stride + lane, 1);
     }
   }
-  for (int r = 0; r < kRows; ++r) {
-    vf* row_sum = sum + r * kVectors;
-    if (chunk.is_first) {
-      for (int v = 0; v < kVectors; ++v) row_sum[v] = vf{};
-    } else {
-      load_lanes(out + r * a.out_stride, num_lanes, kVectors, row_sum);
-    }
-  }
+  vf sums[kRows * kVectors];
+  begin_sums<kVectors>(outputs, kRows, chunk.is_first, sums);
   multiply_rows<F, kRows>(chunk.blocks, chunk.num_blocks, rows_of_tile(a.x, row, chunk.first_block),
-                          sum, row == a.first_row ? chunk.prefetch : nullptr);
-  vf bias[kVectors];
-  const bool with_bias = chunk.is_last && a.bias != nullptr;
-  if (with_bias) load_lanes(a.bias + chunk.first_output, num_lanes, kVectors, bias);
-  for (int r = 0; r < kRows; ++r) {
-    vf* row_sum = sum + r * kVectors;
-    if (with_bias) {
-      for (int v = 0; v < kVectors; ++v) row_sum[v] += bias[v];
-    }
-    store_lanes(row_sum, num_lanes, kVectors, out + r * a.out_stride);
-  }
+                          sums, row == a.first_row ? chunk.prefetch : nullptr);
+  store_sums<kVectors>(outputs, kRows, chunk.is_last, sums);
 }
 
 template <class F>
@@ -377,26 +361,15 @@ HEADRACE_INLINE void chunk_all_rows(const Chunk<F>& chunk) {
   for (int64_t row = chunk.run.first_row; row < end;) {
     // Rows that run together are of one tile.
     const int64_t left = smaller(end, (row / kTileRows + 1) * kTileRows) - row;
-    if (kMostRows == 8 && left >= 8) {
-      chunk_rows<F, kMostRows>(chunk, row);
-      row += kMostRows;
-    } else if (left >= 4) {
-      chunk_rows<F, 4>(chunk, row);
-      row += 4;
-    } else if (left >= 2) {
-      chunk_rows<F, 2>(chunk, row);
-      row += 2;
-    } else {
-      chunk_rows<F, 1>(chunk, row);
-      row += 1;
-    }
+    row += take_rows<kMostRows>(
+        left, [&](auto rows) { chunk_rows<F, decltype(rows)::kCount>(chunk, row); });
   }
 }
 
 template <class F>
 __attribute__((noinline)) void many_rows(const PanelRun& a) {
   const int64_t num_blocks = a.x.cols / kBlockCols;
-  const int64_t num_panels = (a.num_outputs + kPanelRows - 1) / kPanelRows;
+  const int64_t num_panels = panels_of(a.num_outputs);
   const int64_t bytes_a_block = a.panel_bytes / num_blocks;
   // Chunks of about the same size.
   const int64_t num_chunks = (num_blocks + kMostChunkBlocks - 1) / kMostChunkBlocks;
@@ -412,8 +385,8 @@ __attribute__((noinline)) void many_rows(const PanelRun& a) {
     for (int64_t first = 0; first < num_blocks; first += chunk_blocks) {
       const int64_t count = smaller(chunk_blocks, num_blocks - first);
       for (int64_t i = 0; i < count; ++i) {
-        for (const uint8_t* one : panels) {
-          const uint8_t* ahead = one + (first + i) * bytes_a_block + kUnpackAheadBytes;
+        for (int64_t p = 0; p < kPanelsTogether; ++p) {
+          const uint8_t* ahead = panels[p] + (first + i) * bytes_a_block + kUnpackAheadBytes;
           for (int64_t byte = 0; byte < bytes_a_block; byte += 64) __builtin_prefetch(ahead + byte);
         }
         unpack_block(panels, first + i, blocks[i]);

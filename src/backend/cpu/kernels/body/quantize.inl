@@ -5,7 +5,7 @@
 //   store_bytes(a, b, out, sum_a, sum_b): writes 32 integers as bytes, and their sums.
 #pragma once
 
-#include "backend/cpu/kernels/body/vec.inl"
+#include "backend/cpu/kernels/body/row_tile.inl"
 #if defined(__aarch64__)
 #include "backend/cpu/kernels/neon/quantize_steps.inl"
 #else
@@ -117,24 +117,22 @@ namespace HEADRACE_ISA_NAMESPACE {
 
 void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
   const int64_t num_blocks = x.cols / kBlockCols;
-  const int64_t tile = row / kTileRows * kTileRows;
-  const int64_t height = x.num_rows - tile < kTileRows ? x.num_rows - tile : kTileRows;
-  const int64_t in_tile = row - tile;
-  const int64_t first = tile * num_blocks;
+  const RowTile tile = tile_of(x, row);
   float sum_of_largest = 0.0F;
   for (int64_t block = 0; block < num_blocks; ++block) {
     const BlockValues columns = load_block(values + block * kBlockCols);
     const int32_t bits = largest_magnitude_bits(columns.a, columns.b);
     float largest;
     std::memcpy(&largest, &bits, sizeof(largest));
-    x.scale[first + block * height + in_tile] = largest;
+    x.scale[tile.block_at(block) + tile.row_in_tile] = largest;
     sum_of_largest += largest;
   }
   const float mean_largest = sum_of_largest / static_cast<float>(num_blocks);
   for (int64_t block = 0; block < num_blocks; ++block) {
-    const int64_t block_at = first + block * height;
-    quantize_block(load_block(values + block * kBlockCols), mean_largest, block_at + in_tile,
-                   x.negated_sums + 3 * block_at + in_tile, height, x);
+    const int64_t block_at = tile.block_at(block);
+    quantize_block(load_block(values + block * kBlockCols), mean_largest,
+                   block_at + tile.row_in_tile, x.negated_sums + 3 * block_at + tile.row_in_tile,
+                   tile.height, x);
   }
 }
 

@@ -13,18 +13,6 @@ constexpr float kMinusInf = -__builtin_inff();
 /// prefetching does not enter. Rows were written by a product that streamed through the caches.
 constexpr int64_t kAhead = 1024;
 
-/// The larger; b where either is NaN. One instruction, where max() of vec.inl is three.
-HEADRACE_INLINE F16x larger(F16x a, F16x b) {
-#if HEADRACE_LANES == 16
-  a.p[0] = (vf)_mm512_max_ps((__m512)a.p[0], (__m512)b.p[0]);
-#elif HEADRACE_LANES == 8
-  HEADRACE_EACH a.p[i] = (vf)_mm256_max_ps((__m256)a.p[i], (__m256)b.p[i]);
-#else
-  a = max(a, b);
-#endif
-  return a;
-}
-
 /// Bit i: lane i of a is above that of b.
 HEADRACE_INLINE uint32_t lanes_above(F16x a, F16x b) {
 #if HEADRACE_LANES == 16
@@ -95,18 +83,18 @@ HEADRACE_INLINE F16x block_lanes(const float* x, int64_t n, NaNs& nans) {
       __builtin_prefetch(x + i + 16 + kAhead);
       const F16x a = load(x + i);
       const F16x b = load(x + i + 16);
-      first = larger(first, a);
-      second = larger(second, b);
+      first = max(first, a);
+      second = max(second, b);
       note_nans(nans, a, b);
     }
   } else {
     for (int64_t i = 0; i < n; i += 16) {
       const F16x a = load_logits(x, i, n);
-      first = larger(first, a);
+      first = max(first, a);
       note_nans(nans, a, a);
     }
   }
-  return larger(first, second);
+  return max(first, second);
 }
 
 /// 1 / temperature in units of 2: weights are powers of 2. Kept finite, as the factor is.
@@ -120,7 +108,7 @@ HEADRACE_INLINE F16x binary_factor(float factor) {
 /// 2^t = 2^n 2^r with |r| <= 1/2; 2^r = 1 + r q(r) with q of degree 4 (least largest relative error
 /// by iteratively reweighted least squares: 1.1e-7).
 HEADRACE_INLINE F16x weights_of(F16x x, F16x largest, F16x by) {
-  const F16x t = larger((x - largest) * by, splat(-127.0F));
+  const F16x t = max((x - largest) * by, splat(-127.0F));
   // Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
   const F16x magic = splat(12582912.0F);
   const F16x shifted = t + magic;
@@ -153,7 +141,7 @@ HEADRACE_INLINE float block_weight(const float* x, int64_t n, F16x largest, F16x
 }
 
 HEADRACE_INLINE int64_t block_size(int64_t begin, int64_t n) {
-  return n - begin < kSampleBlock ? n - begin : kSampleBlock;
+  return smaller(n - begin, kSampleBlock);
 }
 
 }  // namespace
@@ -164,15 +152,15 @@ static float chunk_maxima(const float* x, int64_t n, float* block_maxima, float*
   NaNs nans;
   F16x all = splat(kMinusInf);
   for (int64_t stripe = 0; stripe < n; stripe += kSampleStripe) {
-    const int64_t end = n - stripe < kSampleStripe ? n : stripe + kSampleStripe;
+    const int64_t end = smaller(n, stripe + kSampleStripe);
     F16x lanes = splat(kMinusInf);
     for (int64_t i = stripe; i < end; i += kSampleBlock) {
       const F16x block = block_lanes(x + i, block_size(i, n), nans);
       block_maxima[i / kSampleBlock] = reduce_max(block);
-      lanes = larger(lanes, block);
+      lanes = max(lanes, block);
     }
     store(lane_maxima + stripe / kSampleStripe * 16, lanes);
-    all = larger(all, lanes);
+    all = max(all, lanes);
   }
   return any(nans) ? __builtin_nanf("") : reduce_max(all);
 }

@@ -147,13 +147,27 @@ HEADRACE_INLINE F16x select(I16x mask, F16x a, F16x b) {
   return a;
 }
 
-/// The larger; b where either is NaN.
+/// The larger; b where either is NaN, or both are zeros.
 HEADRACE_INLINE F16x max(F16x a, F16x b) {
+#if HEADRACE_LANES == 16
+  return {{(vf)_mm512_max_ps((__m512)a.p[0], (__m512)b.p[0])}};
+#elif HEADRACE_LANES == 8
+  HEADRACE_EACH a.p[i] = (vf)_mm256_max_ps((__m256)a.p[i], (__m256)b.p[i]);
+  return a;
+#else
   return select(less(b, a), a, b);
+#endif
 }
-/// The smaller; b where either is NaN.
+/// The smaller; b where either is NaN, or both are zeros.
 HEADRACE_INLINE F16x min(F16x a, F16x b) {
+#if HEADRACE_LANES == 16
+  return {{(vf)_mm512_min_ps((__m512)a.p[0], (__m512)b.p[0])}};
+#elif HEADRACE_LANES == 8
+  HEADRACE_EACH a.p[i] = (vf)_mm256_min_ps((__m256)a.p[i], (__m256)b.p[i]);
+  return a;
+#else
   return select(less(a, b), a, b);
+#endif
 }
 
 HEADRACE_INLINE int64_t smaller(int64_t a, int64_t b) {

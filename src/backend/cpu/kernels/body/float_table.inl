@@ -1,0 +1,42 @@
+// The kernels that every table has, by their names in namespace HEADRACE_ISA_NAMESPACE.
+#pragma once
+
+#include "backend/cpu/kernels/kernel_names.inl"
+
+namespace headrace::HEADRACE_ISA_NAMESPACE {
+namespace {
+
+/// `peak_instruction`: see KernelTable.
+constexpr KernelTable float_table(const char* name, const Q8Kernels* q8,
+                                  const char* peak_instruction) {
+  return {
+      .name = name,
+      .quantize_row = nullptr,
+      .int_panels = nullptr,
+      .tile_rows = nullptr,
+      .tile_panels = nullptr,
+      .f32_panels = f32_panels,
+      .f16_panels = nullptr,
+      .bf16_panels = nullptr,
+      .attend = attend,
+      .q8 = q8,
+      .attend_merge = attend_merge,
+      .rms_norm = rms_norm,
+      .rope_neox = rope_neox,
+      .rope_interleaved = rope_interleaved,
+      .silu_mul = silu_mul,
+      .gelu_tanh_mul = gelu_tanh_mul,
+      .add = add,
+      .scale = scale,
+      .soft_cap = soft_cap,
+      .argmax = argmax,
+      .to_f16 = to_f16,
+      .peak_instruction = peak_instruction,
+      .peak = peak,
+      .read_memory = read_memory,
+      .sampling = &sampling_kernels,
+  };
+}
+
+}  // namespace
+}  // namespace headrace::HEADRACE_ISA_NAMESPACE
