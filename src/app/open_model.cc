@@ -36,9 +36,10 @@ Result<KvType> kv_type_of(const OpenOptions& options, Isa isa) {
                "unknown KV type '" + options.kv_type + "'; known are q8, q12, f16, f32", "", ""};
 }
 
-Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads, bool pin) {
+Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads,
+                                               const OpenOptions& options) {
   try {
-    return make_cpu_backend(CpuBackendOptions{isa, num_threads, pin});
+    return make_cpu_backend(CpuBackendOptions{isa, num_threads, options.pin, !options.full_head});
   } catch (const std::system_error& fault) {
     return Error{ErrorCode::resource_exhausted,
                  "cannot start " + std::to_string(num_threads) + " threads: " + fault.what(), "",
@@ -197,7 +198,7 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
         " instead of " + std::to_string(threads) + ": this process may use no more processors");
     threads = processors;
   }
-  HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads, options.pin));
+  HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads, options));
   LoadModelOptions load_options;
   load_options.name = opened->options.name;
   load_options.end_tokens = opened->tokenizer->special().end_of_generation;

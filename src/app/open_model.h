@@ -29,11 +29,12 @@ using CheckNeeds = std::function<Result<void>(const ModelConfig& config, const M
                                               uint64_t available_bytes)>;
 
 struct OpenOptions {
-  std::string isa;      ///< empty: HEADRACE_ISA, else the best of the machine
-  int num_threads = 0;  ///< 0: usable_processors()
-  bool pin = false;     ///< each thread stays on a processor of its own
-  std::string kv_type;  ///< empty: kDefaultKvType; the reference path: f32
-  int64_t context = 0;  ///< 0: min(the model's, what fits); more than that is clamped, aloud
+  std::string isa;         ///< empty: HEADRACE_ISA, else the best of the machine
+  int num_threads = 0;     ///< 0: usable_processors()
+  bool pin = false;        ///< each thread stays on a processor of its own
+  bool full_head = false;  ///< every step computes all logits, even where a few decide
+  std::string kv_type;     ///< empty: kDefaultKvType; the reference path: f32
+  int64_t context = 0;     ///< 0: min(the model's, what fits); more than that is clamped, aloud
   int64_t block_tokens = 16;
   int64_t chunk_tokens = 256;
   std::string pre_tokenizer;  ///< overrides the file's

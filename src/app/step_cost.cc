@@ -38,7 +38,8 @@ Work StepCost::of(const StepShape& step) const {
   work.bytes = static_cast<double>(weights_.layer_bytes);
   work.macs = sequences * static_cast<double>(step.rows) * static_cast<double>(weights_.layer_macs);
   if (step.logit_rows > 0) {
-    work.bytes += static_cast<double>(weights_.head_bytes);
+    work.bytes +=
+        static_cast<double>(step.logit_rows == 1 ? weights_.top_bytes : weights_.head_bytes);
     work.macs += static_cast<double>(step.logit_rows) * static_cast<double>(weights_.head_macs);
   }
   for (const CacheSpec& spec : caches_) {

@@ -15,7 +15,7 @@ struct StepShape {
   int64_t num_sequences = 1;
   int64_t rows = 1;            ///< of each sequence
   int64_t first_position = 0;  ///< of its first row
-  int64_t logit_rows = 1;      ///< over all sequences
+  int64_t logit_rows = 1;      ///< over all sequences; of one only the largest logit is wanted
 };
 
 struct Work {

@@ -7,6 +7,10 @@ void Backend::linear_group(const Tensor& x, std::span<const LinearTask> tasks) {
   for (const LinearTask& task : tasks) linear(x, task);
 }
 
+void Backend::linear_top(const Tensor& x, const LinearTask& task, int32_t /*num_top*/) {
+  linear(x, task);
+}
+
 void Backend::finish_qkv(const QkvTask& task, const KvView& view,
                          std::span<const KvSequence> sequences) {
   const int64_t head_dim = view.layout.head_dim;

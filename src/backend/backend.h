@@ -33,6 +33,8 @@ struct WeightView {
   /// May be empty. Told which parts of `data` will not be read again, while packing goes on, so
   /// that file and packed weights need not be in memory both. Called on the packing thread.
   std::function<void(std::span<const std::byte> part)> release = {};
+  /// linear_top will be asked for: the backend may pack what makes it fast.
+  bool finds_top = false;
 };
 
 /// A weight matrix [rows, cols] in a backend's own packing.
@@ -43,6 +45,9 @@ class Matrix {
   virtual int64_t cols() const = 0;
   virtual Format format() const = 0;
   virtual size_t bytes() const = 0;  ///< memory it occupies
+  /// Of these, what linear reads, and what linear_top of one row reads at the least.
+  virtual size_t linear_bytes() const { return bytes(); }
+  virtual size_t top_bytes() const { return linear_bytes(); }
 };
 
 /// One product of a group that shares its input: out = x W^T (+ bias).
@@ -135,6 +140,10 @@ class Backend {
   /// Products that share their input (q, k, v; gate, up). The default runs them one by one.
   virtual void linear_group(const Tensor& x, std::span<const LinearTask> tasks);
   virtual void linear(const Tensor& x, const LinearTask& task) = 0;
+  /// As linear, bit for bit, in all outputs of a row that are no smaller than its num_top-th
+  /// largest (num_top >= 1; ties: all of them). Others may be -Inf instead, if all outputs are
+  /// finite. The default computes all.
+  virtual void linear_top(const Tensor& x, const LinearTask& task, int32_t num_top);
   /// angles[r] = (cos 0, ..., cos n-1, sin 0, ..., sin n-1) of positions[r], n pairs; times the
   /// attention factor. Once a step, shared by its layers.
   virtual void rope_angles(const RopeTable& table, std::span<const int32_t> positions,

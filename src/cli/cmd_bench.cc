@@ -27,6 +27,7 @@ struct BenchArgs {
   std::vector<std::string> models;
   std::vector<int64_t> prompts, gens, parallels, depths, threads, chunks;
   bool pin = false;
+  bool full_head = false;
   int64_t repetitions = 5;
   std::string kv_types;
   std::string isas;
@@ -88,6 +89,7 @@ Result<std::vector<Setting>> settings_of(const BenchArgs& args,
             setting.options.kv_type = kv_type;
             setting.options.num_threads = static_cast<int>(threads);
             setting.options.pin = args.pin;
+            setting.options.full_head = args.full_head;
             setting.options.chunk_tokens = chunk;
             setting.options.context = longest(tests);
             setting.options.check_needs = [tests](const ModelConfig& config,
@@ -276,6 +278,7 @@ std::vector<Option> setting_options(BenchArgs& args) {
   options.push_back(numbers("-t,--threads", "Threads", &args.threads,
                             "the processors this process may use", 1, 1024));
   options.push_back(pin_option(&args.pin));
+  options.push_back(full_head_option(&args.full_head));
   options.push_back(kv_type_option(&args.kv_types, true));
   options.push_back(isa_option(&args.isas, true));
   options.push_back(numbers("-ub,--ubatch-size", "Prompt tokens computed in one step", &args.chunks,

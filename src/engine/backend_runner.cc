@@ -1,9 +1,26 @@
 // See backend_runner.h.
 #include "engine/backend_runner.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headrace {
+namespace {
+
+/// StepInput::num_top of a step.
+int32_t num_decisive(const Batch& batch) {
+  int32_t most = 0;
+  for (const BatchSample& sample : batch.samples) {
+    const Sequence& sequence = *sample.sequence;
+    const int32_t num =
+        sequence.chain.num_decisive({sequence.tokens, sequence.num_prompt_tokens()});
+    if (num == 0) return 0;
+    most = std::max(most, num);
+  }
+  return most;
+}
+
+}  // namespace
 
 BackendRunner::BackendRunner(Model& model, const BackendRunnerOptions& options,
                              std::span<const int64_t> num_blocks, const Clock& clock)
@@ -22,7 +39,8 @@ void BackendRunner::launch(Batch& batch) {
   logits_ = model_.forward({.tokens = batch.tokens,
                             .positions = batch.positions,
                             .logit_rows = batch.logit_rows,
-                            .caches = caches_});
+                            .caches = caches_,
+                            .num_top = num_decisive(batch)});
 }
 
 void BackendRunner::collect(Batch& batch) {

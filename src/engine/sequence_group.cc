@@ -119,8 +119,11 @@ class SequenceGroupImpl final : public SequenceGroup {
   /// best [logit rows]: the most likely token of each.
   Result<void> run_step(std::span<TokenId> best) {
     for (size_t i = 0; i < caches_.size(); ++i) caches_[i] = {memory_->layers(i), kv_sequences_};
-    const Tensor logits = model_.forward(
-        {.tokens = tokens_, .positions = positions_, .logit_rows = logit_rows_, .caches = caches_});
+    const Tensor logits = model_.forward({.tokens = tokens_,
+                                          .positions = positions_,
+                                          .logit_rows = logit_rows_,
+                                          .caches = caches_,
+                                          .num_top = 1});
     if (best.empty()) return {};
     model_.backend().argmax_rows(logits, best);
     if (std::find(best.begin(), best.end(), -1) == best.end()) return {};

@@ -34,11 +34,13 @@ Decoder::Decoder(ModelConfig config, Loader& load)
       backend_(load.backend()),
       rope_(backend_, config_.rope, load.optional_divisors("rope_freqs", config_.rope.dims / 2)) {
   if (config_.rope_window) rope_window_.emplace(backend_, *config_.rope_window, std::span<float>());
-  embedding_.table = load.table("token_embd", config_.embedding_length);
+  embedding_.table = load.table("token_embd", config_.embedding_length,
+                                !load.has("output") && config_.final_soft_cap == 0);
   head_.norm = load.norm("output_norm", config_.embedding_length, config_.norm_eps);
   head_.soft_cap = config_.final_soft_cap;
   if (load.has("output")) {
-    head_.own = load.linear("output", vocab_size(), config_.embedding_length);
+    head_.own =
+        load.head("output", vocab_size(), config_.embedding_length, config_.final_soft_cap == 0);
   } else {
     head_.tied = embedding_.table.get();
   }
@@ -73,7 +75,8 @@ WeightWork Decoder::weight_work() const {
   const Matrix& head = head_.own.weight ? *head_.own.weight : *embedding_.table;
   const auto elements = [](const Matrix& matrix) { return matrix.rows() * matrix.cols(); };
   WeightWork work;
-  work.head_bytes = head.bytes();
+  work.head_bytes = head.linear_bytes();
+  work.top_bytes = head.top_bytes();
   work.head_macs = elements(head);
   work.layer_bytes = info_.weight_bytes - head.bytes();
   work.layer_macs = matrix_elements_ - elements(head);

@@ -99,7 +99,7 @@ void Loader::done_with(const CheckpointTensor& tensor) {
 }
 
 std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int64_t cols,
-                                     std::span<const int32_t> row_order) {
+                                     std::span<const int32_t> row_order, bool finds_top) {
   const std::array shape = {rows, cols};
   const CheckpointTensor* tensor = take(name, shape);
   if (tensor == nullptr) return nullptr;
@@ -116,7 +116,8 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
                                .data = tensor->data,
                                .row_order = row_order,
                                .name = name,
-                               .release = release});
+                               .release = release,
+                               .finds_top = finds_top});
   if (!packed.ok()) {
     if (!error_) error_ = std::move(packed).error();
     return nullptr;
@@ -137,9 +138,9 @@ std::vector<float> Loader::decode(const CheckpointTensor& tensor) {
 }
 
 Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t cols,
-                               std::span<const int32_t> row_order) {
+                               std::span<const int32_t> row_order, bool finds_top) {
   Linear out;
-  out.weight = pack(name + ".weight", rows, cols, row_order);
+  out.weight = pack(name + ".weight", rows, cols, row_order, finds_top);
   const std::string bias_name = name + ".bias";
   if (checkpoint_.find(bias_name) == nullptr) return out;
   const std::array shape = {rows};
@@ -165,8 +166,12 @@ Linear Loader::rope_linear(const std::string& name, const HeadRows& heads, int64
   return linear_in_order(name, heads.num_heads * heads.head_dim, cols, order);
 }
 
-std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols) {
-  return pack(name + ".weight", -1, cols, {});
+Linear Loader::head(const std::string& name, int64_t rows, int64_t cols, bool finds_top) {
+  return linear_in_order(name, rows, cols, {}, finds_top);
+}
+
+std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols, bool finds_top) {
+  return pack(name + ".weight", -1, cols, {}, finds_top);
 }
 
 RmsNorm Loader::norm(const std::string& name, int64_t features, float eps) {

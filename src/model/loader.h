@@ -50,8 +50,10 @@ class Loader {
   Linear linear(const std::string& name, int64_t rows, int64_t cols);
   /// A query or key projection, its rows brought to `halves` order.
   Linear rope_linear(const std::string& name, const HeadRows& heads, int64_t cols);
+  /// An output head; finds_top: see WeightView.
+  Linear head(const std::string& name, int64_t rows, int64_t cols, bool finds_top);
   /// A matrix [any, cols]: the file decides how many rows (the vocabulary).
-  std::unique_ptr<Matrix> table(const std::string& name, int64_t cols);
+  std::unique_ptr<Matrix> table(const std::string& name, int64_t cols, bool finds_top = false);
   RmsNorm norm(const std::string& name, int64_t features, float eps);
   /// The norms over each head of queries and of keys, balanced (head_norms.h). Of `shape`, head_dim
   /// and rope_dims count.
@@ -73,9 +75,9 @@ class Loader {
   /// Null, with the fault noted, unless the file has a tensor of this shape; marks it as read.
   const CheckpointTensor* take(const std::string& name, std::span<const int64_t> shape);
   std::unique_ptr<Matrix> pack(const std::string& name, int64_t rows, int64_t cols,
-                               std::span<const int32_t> row_order);
+                               std::span<const int32_t> row_order, bool finds_top = false);
   Linear linear_in_order(const std::string& name, int64_t rows, int64_t cols,
-                         std::span<const int32_t> row_order);
+                         std::span<const int32_t> row_order, bool finds_top = false);
   std::vector<float> decode(const CheckpointTensor& tensor);
   void done_with(const CheckpointTensor& tensor);
   void fail(ErrorCode code, const std::string& tensor, std::string message);

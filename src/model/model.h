@@ -39,12 +39,16 @@ struct StepInput {
   std::span<const int32_t> positions;   ///< absolute, one a row
   std::span<const int32_t> logit_rows;  ///< rows whose logits are wanted, ascending
   std::span<const StepCache> caches;    ///< by cache group
+  /// If positive: of each row's logits only those no smaller than the num_top-th largest are looked
+  /// at; others may be -Inf instead.
+  int32_t num_top = 0;
 };
 
 /// What a model's weights cost a step: packed bytes that must be read, multiply-adds of a row.
 struct WeightWork {
   uint64_t layer_bytes = 0;  ///< by every step
   uint64_t head_bytes = 0;   ///< by a step that wants logits, besides
+  uint64_t top_bytes = 0;    ///< the least instead, if it has one such row and wants its largest
   int64_t layer_macs = 0;    ///< for each row
   int64_t head_macs = 0;     ///< for each row that wants logits, besides
 };

@@ -84,6 +84,15 @@ RowQuery Chain::ask(const TokenHistory& history, LogitEdits& edits) const {
   return query;
 }
 
+int32_t Chain::num_decisive(const TokenHistory& history) const {
+  // Edits may bring up any token.
+  if (plan_.wants_logprobs || plan_.has_penalties || is_masked(history)) return 0;
+  if (!request_->sampling.logit_bias.empty()) return 0;
+  if (plan_.greedy) return 1;
+  const int32_t top_k = request_->sampling.top_k;
+  return top_k > 0 && top_k == plan_.num_top ? top_k : 0;
+}
+
 Result<SampledToken> Chain::choose(const RowAnswer& row, const TokenHistory& history,
                                    Candidates& candidates) const {
   HEADRACE_TRY(check_logits(row.summary));

@@ -43,6 +43,10 @@ class Chain {
   /// current row they become; the query's own stay empty.
   RowQuery ask(const TokenHistory& history, LogitEdits& edits) const;
 
+  /// How many of the model's largest logits decide the token after `history`, whatever the others
+  /// are; 0: all are needed.
+  int32_t num_decisive(const TokenHistory& history) const;
+
   /// Chooses the token after `history`, a pure function of row and history: the draw depends on
   /// seed, choice and position only. Errors: internal (NaN, +Inf or no finite logits of the model),
   /// invalid_argument (the request's bias, penalties and masks leave no token).

@@ -50,6 +50,43 @@ Request greedy() {
   return request;
 }
 
+TEST(Chain, KnowsHowManyLogitsDecide) {
+  const auto num_decisive = [](const Request& request) {
+    const std::vector<TokenId> tokens = {0, 1};
+    return Chain(request, {7}, 1, 0).num_decisive({tokens, 1});
+  };
+  EXPECT_EQ(num_decisive(greedy()), 1);
+  Request request = greedy();
+  request.sampling.logit_bias = {{3, 10.0F}};
+  EXPECT_EQ(num_decisive(request), 0);
+  request = greedy();
+  request.sampling.repetition_penalty = 1.1F;
+  EXPECT_EQ(num_decisive(request), 0);
+  request = greedy();
+  request.num_logprobs = 0;
+  EXPECT_EQ(num_decisive(request), 0);
+  request = greedy();
+  request.stop.min_tokens = 5;
+  EXPECT_EQ(num_decisive(request), 0);
+
+  request = greedy();
+  request.sampling.temperature = 0.7F;
+  request.sampling.top_k = 40;
+  for (const float typical : {1.0F, 0.9F}) {
+    request.sampling.typical_p = typical;
+    EXPECT_EQ(num_decisive(request), 40);
+  }
+  request.sampling.top_k = kMaxTopLogits + 1;
+  EXPECT_EQ(num_decisive(request), 0);
+  request.sampling = {};
+  request.sampling.temperature = 0.7F;
+  request.sampling.top_k = 0;
+  for (const float top_p : {1.0F, 0.9F}) {
+    request.sampling.top_p = top_p;
+    EXPECT_EQ(num_decisive(request), 0);
+  }
+}
+
 TEST_F(ChainTest, GreedyTakesTheLargestTiesToTheSmallerId) {
   EXPECT_EQ(choose(greedy(), {1, 7, 7, 2})->id, 1);
 }

@@ -13,14 +13,15 @@
 #include "backend/cpu/linear.h"
 #include "backend/cpu/matrix.h"
 #include "backend/cpu/row_sampler.h"
+#include "backend/cpu/top_search.h"
 
 namespace headrace {
 namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const KernelTable& kernels, int num_threads, bool pin)
-      : context_(kernels, num_threads, pin) {}
+  CpuBackend(const KernelTable& kernels, int num_threads, bool pin, bool searches_top)
+      : context_(kernels, num_threads, pin), searches_top_(searches_top) {}
 
   std::string description() const override { return "cpu " + std::string(context_.kernels.name); }
   int num_threads() const override { return context_.pool.num_threads(); }
@@ -32,10 +33,14 @@ class CpuBackend final : public Backend {
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
     const bool has_tiles = context_.kernels.tile_panels != nullptr;
     const bool packs = has_tiles || context_.kernels.int_panels != nullptr;
-    HEADRACE_ASSIGN(auto matrix,
-                    CpuMatrix::pack(weight, context_.pool,
-                                    packs ? MatrixStorage::packed : MatrixStorage::decoded,
-                                    weights_, has_tiles ? PanelOrder::tiles : PanelOrder::columns));
+    WeightView view = weight;
+    view.finds_top = view.finds_top && searches_top_ && view.cols > 0 &&
+                     view.rows >= context_.kernels.least_searched / view.cols;
+    HEADRACE_ASSIGN(
+        auto matrix,
+        CpuMatrix::pack(view, context_.pool, packs ? MatrixStorage::packed : MatrixStorage::decoded,
+                        weights_, has_tiles ? PanelOrder::tiles : PanelOrder::columns));
+    if (matrix->coarse_bounds() != nullptr) search_.reserve(matrix->rows(), matrix->cols());
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
 
@@ -99,6 +104,10 @@ class CpuBackend final : public Backend {
 
   void linear(const Tensor& x, const LinearTask& task) override {
     cpu_linear(context_, x, std::span(&task, 1));
+  }
+
+  void linear_top(const Tensor& x, const LinearTask& task, int32_t num_top) override {
+    if (!search_.run(x, task, num_top)) linear(x, task);
   }
 
   void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
@@ -196,17 +205,20 @@ class CpuBackend final : public Backend {
 
   CpuContext context_;
   RowSampler sampler_{context_};
+  TopSearch search_{context_};
   WeightMemory weights_;
+  bool searches_top_;
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options) {
-  return make_cpu_backend(kernel_table(options.isa), options.num_threads, options.pin);
+  return std::make_unique<CpuBackend>(kernel_table(options.isa), options.num_threads, options.pin,
+                                      options.searches_top);
 }
 
 std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, int num_threads, bool pin) {
-  return std::make_unique<CpuBackend>(kernels, num_threads, pin);
+  return std::make_unique<CpuBackend>(kernels, num_threads, pin, true);
 }
 
 }  // namespace headrace

@@ -15,6 +15,8 @@ struct CpuBackendOptions {
   Isa isa = Isa::reference;
   int num_threads = 1;  ///< counts the calling thread
   bool pin = false;     ///< see ThreadPool
+  /// Output heads are packed so that linear_top is fast.
+  bool searches_top = true;
 };
 
 /// Operations run on the thread that calls them plus num_threads - 1 pool threads; one caller at a

@@ -61,6 +61,7 @@ void run_packed(const CpuContext& context, const Input& input, const LinearTask&
   PanelRun args;
   args.panels = view.panels;
   args.panel_bytes = view.panel_bytes;
+  args.low_panels = view.low_panels;
   args.x = input.quantized;
   args.first_row = first_row;
   args.num_rows = end_row - first_row;

@@ -62,13 +62,17 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
     panel_size = static_cast<uint64_t>(weight.cols) * kPanelRows * sizeof(float);
   } else if (storage == MatrixStorage::packed) {
     if (const auto layout = panel_layout(weight.format, order, weight.cols)) {
-      matrix->layout_ = *layout;
-      panel_size = panel_bytes(*layout, weight.cols);
+      const bool has_planes =
+          weight.finds_top && weight.cols <= CoarseBounds::kMostBlocks * kBlockCols &&
+          layout->format == PanelFormat::q8_0 && layout->order == PanelOrder::columns;
+      matrix->layout_ = has_planes ? q8_planes_layout() : *layout;
+      panel_size = panel_bytes(matrix->layout_, weight.cols);
     } else {
       matrix->storage_ = MatrixStorage::source;
     }
   }
   matrix->allocate(memory, panel_size, static_cast<uint64_t>(num_panels));
+  if (matrix->layout_.format == PanelFormat::q8_planes) matrix->allocate_low(memory);
 
   const auto source = [&](int64_t row) {
     const int64_t from =
@@ -91,6 +95,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
     }
   }
   if (weight.release && !weight.row_order.empty()) weight.release(weight.data);
+  if (matrix->bounds_) matrix->bounds_->finish();
   return matrix;
 }
 
@@ -106,6 +111,19 @@ void CpuMatrix::allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t nu
   std::memset(data_.get() + num_bytes_, 0, 64);
 }
 
+void CpuMatrix::allocate_low(WeightMemory& memory) {
+  bounds_ = std::make_unique<CoarseBounds>(num_panels(), cols_ / kBlockCols);
+  // No more than of the upper bits.
+  low_bytes_ = static_cast<size_t>(num_panels() * (cols_ / kBlockCols) * kLowPlaneBytes);
+  low_data_ = memory.allocate(low_bytes_);
+}
+
+uint8_t* CpuMatrix::low_panel(int64_t panel) const {
+  if (low_data_ == nullptr) return nullptr;
+  return reinterpret_cast<uint8_t*>(low_data_.get()) +
+         panel * (cols_ / kBlockCols) * kLowPlaneBytes;
+}
+
 void CpuMatrix::fill_panel(int64_t panel, RowSource source, float* row_scratch) {
   std::byte* out = data_.get() + static_cast<size_t>(panel) * panel_bytes_;
   const int64_t first_row = panel * kPanelRows;
@@ -117,10 +135,15 @@ void CpuMatrix::fill_panel(int64_t panel, RowSource source, float* row_scratch) 
   if (storage_ == MatrixStorage::packed || num_rows < kPanelRows) {
     std::memset(out, 0, panel_bytes_);
   }
+  uint8_t* const low = low_panel(panel);
+  if (low != nullptr) {
+    std::memset(low, 0, static_cast<size_t>(cols_ / kBlockCols * kLowPlaneBytes));
+  }
   for (int64_t lane = 0; lane < num_rows; ++lane) {
     const std::byte* row = source(first_row + lane);
     if (storage_ == MatrixStorage::packed) {
-      pack_panel_row(layout_, row, cols_, lane, reinterpret_cast<uint8_t*>(out));
+      pack_panel_row(layout_, row, cols_, lane, reinterpret_cast<uint8_t*>(out), low);
+      if (bounds_) bounds_->set_row(first_row + lane, row);
     } else {
       std::memcpy(out + static_cast<size_t>(lane) * row_bytes_, row, row_bytes_);
     }
@@ -162,7 +185,8 @@ void CpuMatrix::decode_row(int64_t row, float* out) const {
       break;
     }
     case MatrixStorage::packed:
-      unpack_panel_row(layout_, reinterpret_cast<const uint8_t*>(panel), cols_, lane, out);
+      unpack_panel_row(layout_, reinterpret_cast<const uint8_t*>(panel), cols_, lane, out,
+                       low_panel(row / kPanelRows));
       break;
     case MatrixStorage::decoded: {
       const auto* weights = reinterpret_cast<const float*>(panel);
@@ -186,7 +210,7 @@ const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
 CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
   HEADRACE_CHECK(storage_ == MatrixStorage::packed);
   return {layout_.format, layout_.order, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
-          static_cast<int64_t>(panel_bytes_)};
+          static_cast<int64_t>(panel_bytes_), low_panel(first_panel)};
 }
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "backend/cpu/coarse_bounds.h"
 #include "backend/cpu/panel_pack.h"
 #include "backend/cpu/weight_memory.h"
 #include "base/function_ref.h"
@@ -31,7 +32,13 @@ class CpuMatrix final : public Matrix {
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
   Format format() const override { return format_; }
-  size_t bytes() const override { return num_bytes_; }
+  size_t bytes() const override {
+    return num_bytes_ + low_bytes_ + (bounds_ ? bounds_->bytes() : 0);
+  }
+  size_t linear_bytes() const override { return num_bytes_ + low_bytes_; }
+  size_t top_bytes() const override {
+    return bounds_ ? num_bytes_ + bounds_->row_bytes() : linear_bytes();
+  }
   MatrixStorage storage() const { return storage_; }
 
   /// Panels of 16 rows; the last may have fewer that exist.
@@ -49,9 +56,13 @@ class CpuMatrix final : public Matrix {
     PanelFormat format = PanelFormat::q4_0;
     PanelOrder order = PanelOrder::columns;
     const uint8_t* panels = nullptr;
-    int64_t panel_bytes = 0;  ///< from one panel to the next
+    int64_t panel_bytes = 0;              ///< from one panel to the next
+    const uint8_t* low_panels = nullptr;  ///< of q8_planes
   };
   PackedView packed_panels(int64_t first_panel) const;
+
+  /// What the upper bits of q8_planes leave out; null for other formats.
+  const CoarseBounds* coarse_bounds() const { return bounds_.get(); }
 
  private:
   /// The file's bytes of output row i.
@@ -59,9 +70,11 @@ class CpuMatrix final : public Matrix {
 
   CpuMatrix() = default;
   void allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels);
+  void allocate_low(WeightMemory& memory);
   void fill_panel(int64_t panel, RowSource source, float* row_scratch);
   void decode_panel(int64_t panel, RowSource source, float* row_scratch, float* out) const;
   const std::byte* panel_data(int64_t panel) const;
+  uint8_t* low_panel(int64_t panel) const;
 
   int64_t rows_ = 0;
   int64_t cols_ = 0;
@@ -72,6 +85,10 @@ class CpuMatrix final : public Matrix {
   size_t panel_bytes_ = 0;   ///< of 16 rows here
   size_t num_bytes_ = 0;
   std::shared_ptr<std::byte> data_;
+  // Of q8_planes.
+  size_t low_bytes_ = 0;
+  std::shared_ptr<std::byte> low_data_;
+  std::unique_ptr<CoarseBounds> bounds_;
 };
 
 }  // namespace headrace

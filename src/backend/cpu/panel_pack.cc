@@ -177,6 +177,38 @@ void read_codes(const PanelLayout& layout, const uint8_t* block, int64_t lane, u
   }
 }
 
+/// Of q8_planes: the upper bits to `block`, the lower ones to `low`.
+void write_planes(const uint8_t* codes, int64_t lane, uint8_t* block, uint8_t* low) {
+  constexpr PanelLayout kUpper{PanelFormat::q8_planes, PanelCodes::u5, PanelScales::one, 0};
+  uint8_t upper[32];
+  // code + 128 is the signed code with its highest bit turned.
+  for (int i = 0; i < 32; ++i) upper[i] = static_cast<uint8_t>((codes[i] ^ 0x80) >> 3);
+  write_codes(kUpper, upper, lane, block);
+  low += 4 * lane;
+  uint32_t third = 0;
+  for (int i = 0; i < 2; ++i) {
+    uint32_t bits = 0;
+    for (int t = 0; t < 4; ++t) {
+      const uint32_t four = load_four(codes + 4 * (4 * i + t));
+      bits |= (four & 0x03030303U) << (2 * t);
+      third |= ((four >> 2) & 0x01010101U) << (4 * i + t);
+    }
+    store_four(low + 64 * i, bits);
+  }
+  store_four(low + 128, third);
+}
+
+void read_planes(const uint8_t* block, const uint8_t* low, int64_t lane, uint8_t* codes) {
+  constexpr PanelLayout kUpper{PanelFormat::q8_planes, PanelCodes::u5, PanelScales::one, 0};
+  read_codes(kUpper, block, lane, codes);
+  low += 4 * lane;
+  for (int s = 0; s < 8; ++s) {
+    const uint32_t two = (load_four(low + 64 * (s / 4)) >> (s % 4 * 2)) & 0x03030303U;
+    const uint32_t one = (load_four(low + 128) >> s) & 0x01010101U;
+    store_four(codes + 4 * s, (load_four(codes + 4 * s) << 3 | two | one << 2) ^ 0x80808080U);
+  }
+}
+
 /// Where the parts of one row's block are in a panel: the block's codes, f16 at d and m, small
 /// numbers at small[0], small[1].
 struct Places {
@@ -226,11 +258,15 @@ bool has_small(PanelScales kind) {
 
 template <PanelFormat kFormat>
 void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
-              uint8_t* panel) {
+              uint8_t* panel, uint8_t* low_panel = nullptr) {
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     const Block32 block = read_block32<kFormat>(row, i);
     const Places places = places_of(layout, i, lane);
-    write_codes(layout, block.codes, lane, panel + places.codes);
+    if (layout.codes == PanelCodes::s8_planes) {
+      write_planes(block.codes, lane, panel + places.codes, low_panel + i * kLowPlaneBytes);
+    } else {
+      write_codes(layout, block.codes, lane, panel + places.codes);
+    }
     std::memcpy(panel + places.d, &block.d, 2);
     if (has_min(layout.scales)) std::memcpy(panel + places.m, &block.m, 2);
     if (has_small(layout.scales)) {
@@ -297,6 +333,10 @@ std::optional<PanelLayout> panel_layout(Format format, PanelOrder order, int64_t
   return layout;
 }
 
+PanelLayout q8_planes_layout() {
+  return {PanelFormat::q8_planes, PanelCodes::s8_planes, PanelScales::one, 0};
+}
+
 size_t panel_bytes(const PanelLayout& layout, int64_t cols) {
   if (layout.scales == PanelScales::none) return static_cast<size_t>(cols * kPanelRows * 2);
   const auto kind = static_cast<size_t>(layout.scales);
@@ -307,7 +347,7 @@ size_t panel_bytes(const PanelLayout& layout, int64_t cols) {
 }
 
 void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
-                    uint8_t* panel) {
+                    uint8_t* panel, uint8_t* low_panel) {
   switch (layout.format) {
     case PanelFormat::q4_0:
       return pack_row<PanelFormat::q4_0>(layout, row, cols, lane, panel);
@@ -325,6 +365,9 @@ void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t col
       return pack_row<PanelFormat::q5_k>(layout, row, cols, lane, panel);
     case PanelFormat::q6_k:
       return pack_row<PanelFormat::q6_k>(layout, row, cols, lane, panel);
+    case PanelFormat::q8_planes:
+    case PanelFormat::q8_coarse:
+      return pack_row<PanelFormat::q8_0>(layout, row, cols, lane, panel, low_panel);
     case PanelFormat::f16:
     case PanelFormat::bf16:
       return pack_halves(layout, row, cols, lane, panel);
@@ -332,10 +375,11 @@ void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t col
 }
 
 void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
-                      float* out) {
+                      float* out, const uint8_t* low_panel) {
   if (layout.scales == PanelScales::none) {
     return unpack_halves(layout, panel, cols, lane, out);
   }
+  const bool is_signed = layout.codes == PanelCodes::s8 || layout.codes == PanelCodes::s8_planes;
   const auto half_at = [&](size_t place) {
     uint16_t half;
     std::memcpy(&half, panel + place, 2);
@@ -344,7 +388,11 @@ void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t c
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     uint8_t q[32];
     const Places places = places_of(layout, i, lane);
-    read_codes(layout, panel + places.codes, lane, q);
+    if (layout.codes == PanelCodes::s8_planes) {
+      read_planes(panel + places.codes, low_panel + i * kLowPlaneBytes, lane, q);
+    } else {
+      read_codes(layout, panel + places.codes, lane, q);
+    }
     const float d = half_at(places.d);
     float scale[2] = {d, d};
     float min = 0.0F;
@@ -359,7 +407,7 @@ void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t c
       }
     }
     for (int j = 0; j < 32; ++j) {
-      const int code = layout.codes == PanelCodes::s8 ? static_cast<int8_t>(q[j]) : q[j];
+      const int code = is_signed ? static_cast<int8_t>(q[j]) : q[j];
       const float product = scale[j / 16] * static_cast<float>(code - layout.code_offset);
       out[i * 32 + j] = has_min(layout.scales) ? product + min : product;
     }

@@ -24,15 +24,19 @@ struct PanelLayout {
 /// multiple of 32: matrices that have other columns, of f16 or bf16, get the other order.
 std::optional<PanelLayout> panel_layout(Format format, PanelOrder order, int64_t cols);
 
+/// Of q8_0 in two planes (see panel_layout.h): a panel has the upper bits, another the lower ones.
+PanelLayout q8_planes_layout();
+
 /// A multiple of 64.
 size_t panel_bytes(const PanelLayout& layout, int64_t cols);
 
-/// Writes one row of the file (cols weights) into lane `lane` of a zeroed panel.
+/// Writes one row of the file (cols weights) into lane `lane` of a zeroed panel. low_panel: of
+/// q8_planes.
 void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
-                    uint8_t* panel);
+                    uint8_t* panel, uint8_t* low_panel = nullptr);
 
 /// Reads it back: the floats of the format's reference decode, bit for bit.
 void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
-                      float* out);
+                      float* out, const uint8_t* low_panel = nullptr);
 
 }  // namespace headrace

@@ -74,7 +74,7 @@ class Gemma3 final : public Decoder {
       layer.mlp_post_norm.apply(backend_, delta, delta);
       backend_.add(x, delta);
     }
-    return head_.apply(backend_, x, step.logit_rows, a);
+    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
   }
 
  private:

@@ -52,7 +52,7 @@ class Llama final : public Decoder {
       layer.mlp.apply(backend_, normed, a, delta);
       backend_.add(x, delta);
     }
-    return head_.apply(backend_, x, step.logit_rows, a);
+    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
   }
 
  private:

@@ -4,7 +4,7 @@
 namespace headrace {
 
 Tensor OutputHead::apply(Backend& backend, const Tensor& x, std::span<const int32_t> rows,
-                         Activations& a) const {
+                         int32_t num_top, Activations& a) const {
   const auto num_rows = static_cast<int64_t>(rows.size());
   const Tensor last = a.last.view(num_rows);
   const Tensor logits = a.logits.view(num_rows);
@@ -13,7 +13,12 @@ Tensor OutputHead::apply(Backend& backend, const Tensor& x, std::span<const int3
   norm.apply(backend, last, last);
   LinearTask task = own.task(logits);
   if (task.weight == nullptr) task.weight = tied;
-  backend.linear(last, task);
+  // A soft cap may make different logits equal, so that which is the largest depends on all.
+  if (num_top > 0 && soft_cap == 0) {
+    backend.linear_top(last, task, num_top);
+  } else {
+    backend.linear(last, task);
+  }
   if (soft_cap > 0) backend.soft_cap(logits, soft_cap);
   return logits;
 }

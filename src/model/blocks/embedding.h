@@ -27,7 +27,8 @@ struct OutputHead {
   float soft_cap = 0;            ///< 0: none
 
   /// Logits [rows.size(), vocab] of the wanted rows of x [.., embedding], in a.logits.
-  Tensor apply(Backend& backend, const Tensor& x, std::span<const int32_t> rows,
+  /// num_top: see StepInput.
+  Tensor apply(Backend& backend, const Tensor& x, std::span<const int32_t> rows, int32_t num_top,
                Activations& a) const;
 };
 

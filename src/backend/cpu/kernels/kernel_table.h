@@ -60,8 +60,9 @@ struct QuantizedRows {
 
 /// Consecutive panels of packed weights times a range of rows of activations.
 struct PanelRun {
-  const uint8_t* panels = nullptr;  ///< see panel_layout.h
-  int64_t panel_bytes = 0;          ///< from one panel to the next
+  const uint8_t* panels = nullptr;      ///< see panel_layout.h
+  int64_t panel_bytes = 0;              ///< from one panel to the next
+  const uint8_t* low_panels = nullptr;  ///< of q8_planes: their lower bits
   QuantizedRows x;
   int64_t first_row = 0;  ///< of x and out; a multiple of kTileRows
   int64_t num_rows = 0;
@@ -155,6 +156,10 @@ struct KernelTable {
   uint64_t (*read_memory)(const std::byte* data, int64_t num_bytes, int64_t prefetch_bytes);
 
   const SamplingKernels* sampling;
+
+  /// Weights of the smallest output head that is faster to search by its upper bits than to read:
+  /// the more instructions unpacking takes, the more memory has to be saved.
+  int64_t least_searched = int64_t{64} << 20;
 };
 
 }  // namespace headrace

@@ -22,6 +22,10 @@
 //   u6 (384 bytes): u4's vectors, then 2 vectors; bits 2 t, 2 t + 1 of vector i: bits 4, 5 of step
 //                   4 i + t
 //   s8 (512 bytes): 8 vectors; vector s: step s, signed
+//   s8_planes: as s8, code + 128 cut in two: the upper 5 bits as u5 in the panel; the lower 3 in a
+//                   panel of their own of 192 bytes a block without scales, in order: 2 vectors;
+//                   bits 2 t, 2 t + 1 of vector i: bits 0, 1 of step 4 i + t; then one vector
+//                   whose bit s is bit 2 of step s
 //
 // Panels of f16 and bf16 have neither records nor scales, and any number of columns: for each
 // column 16 x the number.
@@ -34,21 +38,38 @@ namespace headrace {
 /// Columns of a block: they share a scale of the activations.
 inline constexpr int64_t kBlockCols = 32;
 
-enum class PanelCodes : uint8_t { u4, u5, u6, s8, f16, bf16 };
+enum class PanelCodes : uint8_t { u4, u5, u6, s8, f16, bf16, s8_planes };
 enum class PanelScales : uint8_t { one, with_min, k_min, k_signed, none };
 
 /// By PanelScales: blocks of a record, and bytes of its scales.
 inline constexpr int64_t kRecordBlocks[] = {2, 1, 8, 8, 1};
 inline constexpr int64_t kRecordScalesBytes[] = {64, 64, 320, 320, 0};
 /// By PanelCodes: bytes of a block's codes.
-inline constexpr int64_t kBlockCodesBytes[] = {256, 320, 384, 512, 1024, 1024};
+inline constexpr int64_t kBlockCodesBytes[] = {256, 320, 384, 512, 1024, 1024, 320};
+/// Bytes of a block's lower bits, of s8_planes.
+inline constexpr int64_t kLowPlaneBytes = 192;
 
 /// How the codes of a block are ordered: as above, or as in tile_layout.h.
 enum class PanelOrder : uint8_t { columns, tiles };
 
 /// What is packed, in the order of KernelTable::int_panels and tile_panels; integers first.
-enum class PanelFormat : uint8_t { q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16, bf16 };
-inline constexpr int kNumIntPanelFormats = 8;
-inline constexpr int kNumPanelFormats = 10;
+/// q8_planes: q8_0 as s8_planes. q8_coarse: the same panels without the lower bits, for which half
+/// a step of the upper bits stands: codes 8 u - 124.5.
+enum class PanelFormat : uint8_t {
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q4_k,
+  q5_k,
+  q6_k,
+  q8_planes,
+  q8_coarse,
+  f16,
+  bf16
+};
+inline constexpr int kNumIntPanelFormats = 10;
+inline constexpr int kNumPanelFormats = 12;
 
 }  // namespace headrace

@@ -13,6 +13,8 @@ const TileFunction tile_panels[kNumPanelFormats] = {
     headrace::tile_panels<DecodeU4<PanelScales::k_min, 0>>,
     headrace::tile_panels<DecodeU5<PanelScales::k_min, 0>>,
     headrace::tile_panels<DecodeU6>,
+    nullptr,  // q8_planes, q8_coarse: of the other order only
+    nullptr,
     headrace::tile_panels<DecodeF16>,
     headrace::tile_panels<DecodeBf16>,
 };

@@ -77,6 +77,22 @@ struct CodesS8 {
   }
 };
 
+/// s8_planes: the lower bits come from elsewhere.
+struct CodesS8Planes : CodesS8 {
+  static constexpr int64_t kBytes = kBlockCodesBytes[static_cast<size_t>(PanelCodes::s8_planes)];
+  static constexpr bool kHasLowPlane = true;
+  HEADRACE_INLINE void unpack(const uint8_t* codes, const uint8_t* low, vu8* w) {
+    CodesU5::unpack(codes, w);
+    const vu8 third = load_bytes(low + 128);
+    for (int s = 0; s < 8; ++s) {
+      const vu8 two = bits(load_bytes(low + 64 * (s / 4)), s % 4 * 2, 0x03);
+      const vu8 one = s <= 2 ? bits_up(third, 2 - s, 0x04) : bits(third, s - 2, 0x04);
+      // Five bits, moved within 16, stay in their byte.
+      w[s] = ((vu8)((vu16)w[s] << 3) | two | one) ^ 0x80;
+    }
+  }
+};
+
 /// The scales of 32 columns, sixteen lanes each.
 struct BlockScales {
   F16x scale;         ///< of columns 0 to 31, or 0 to 15 where there are two

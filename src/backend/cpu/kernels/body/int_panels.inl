@@ -41,6 +41,7 @@ struct Layout {
   static constexpr PanelScales kScales = kScalesKind;
   static constexpr int kOffset = kCodeOffset;  ///< weight 0 has this code; a power of 2, or 0
   static constexpr bool kHasMin = kScales == PanelScales::with_min || kScales == PanelScales::k_min;
+  static constexpr bool kCoarse = false;
   static constexpr int kHalves =
       kScales == PanelScales::k_signed ? 2 : 1;  ///< scales of 32 columns
 };
@@ -83,6 +84,11 @@ HEADRACE_INLINE Outputs outputs_of(const PanelRun& a, int64_t row, int64_t first
           a.bias != nullptr ? a.bias + first : nullptr};
 }
 
+HEADRACE_INLINE const uint8_t* low_panel(const PanelRun& a, int64_t panel) {
+  if (a.low_panels == nullptr) return nullptr;
+  return a.low_panels + panel * (a.x.cols / kBlockCols * kLowPlaneBytes);
+}
+
 /// A vector of outputs' codes and scales for 32 columns.
 template <class F>
 struct BlockVector {
@@ -91,13 +97,19 @@ struct BlockVector {
   vf min;  ///< if F::kHasMin
 };
 
-/// Vector `part` of a panel.
+/// Vector `part` of a panel. low: its lower bits, where it has them apart.
 template <class F>
-HEADRACE_INLINE BlockVector<F> unpack_vector(const uint8_t* panel, int64_t block, int part) {
+HEADRACE_INLINE BlockVector<F> unpack_vector(const uint8_t* panel, const uint8_t* low,
+                                             int64_t block, int part) {
   using Codes = typename F::Codes;
   const BlockPlace place = place_of_block<Codes, F::kScales>(panel, block);
   BlockVector<F> out;
-  Codes::unpack(place.codes + part * 4 * HEADRACE_LANES, out.codes);
+  const int offset = part * 4 * HEADRACE_LANES;
+  if constexpr (requires { Codes::kHasLowPlane; }) {
+    Codes::unpack(place.codes + offset, low + block * kLowPlaneBytes + offset, out.codes);
+  } else {
+    Codes::unpack(place.codes + offset, out.codes);
+  }
   if constexpr (Codes::kSigned && kFlipSigned) {
     for (int s = 0; s < 8; ++s) out.codes[s] ^= 0x80;
   }
@@ -109,9 +121,11 @@ HEADRACE_INLINE BlockVector<F> unpack_vector(const uint8_t* panel, int64_t block
 }
 
 template <class F>
-HEADRACE_INLINE void unpack_block(const uint8_t* const* panels, int64_t block, Block<F>& out) {
+HEADRACE_INLINE void unpack_block(const uint8_t* const* panels, const uint8_t* const* lows,
+                                  int64_t block, Block<F>& out) {
   for (int v = 0; v < kVectors; ++v) {
-    const BlockVector<F> vector = unpack_vector<F>(panels[v / kParts], block, v % kParts);
+    const BlockVector<F> vector =
+        unpack_vector<F>(panels[v / kParts], lows[v / kParts], block, v % kParts);
     for (int s = 0; s < 8; ++s) out.codes[s][v] = vector.codes[s];
     for (int half = 0; half < F::kHalves; ++half) out.scale[half][v] = vector.scale[half];
     if constexpr (F::kHasMin) out.min[v] = vector.min;
@@ -142,6 +156,12 @@ HEADRACE_INLINE vi centre_of_both(const RowsOfTile& x, int half, int64_t r) {
   return (negated_sums<F>(x, half)[r] - vi{}) << log2_of(F::kOffset);
 }
 
+/// Twice the product of codes 8 u - 124.5, from that of u and -1 times the sum of the activations.
+/// Below 2^31: 32 columns * (16 * 31 + 249) * (128 * 127 + 64) = 3.9e8.
+HEADRACE_INLINE vi centred_coarse(vi dot, vi negated_sum) {
+  return (dot << 4) + 249 * negated_sum;
+}
+
 /// The end of a half: sum + (scales of weights and activations) * dot.
 HEADRACE_INLINE vf add_scaled(vi dot, vf scale, float x_scale, vf sum) {
   return mul_add_vector(__builtin_convertvector(dot, vf), scale * x_scale, sum);
@@ -169,10 +189,14 @@ HEADRACE_INLINE vf add_block(const BlockVector<F>& w, const RowsOfTile& x, int64
     if (x.has_low[r] != 0) {
       dot = (dot << 7) + dot_row<Codes, kSteps>(codes, x.low + at);
       if constexpr (F::kOffset != 0) dot += centre_of_both<F>(x, half, r);
+      if constexpr (F::kCoarse) dot = centred_coarse(dot, negated_sums<F>(x, half)[r] - vi{});
       x_scale *= kLowStep;
+    } else if constexpr (F::kCoarse) {
+      dot = centred_coarse(dot, (negated_sums<F>(x, half)[r] - vi{}) >> 7);
     } else if constexpr (F::kOffset != 0) {
       dot += centre_of_high<F>(x, half, r);
     }
+    if constexpr (F::kCoarse) x_scale *= 0.5F;
     sum = add_scaled(dot, w.scale[half], x_scale, sum);
   }
   if constexpr (F::kHasMin) sum = add_min<F>(w.min, x, r, sum);
@@ -203,9 +227,11 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
   const int64_t bytes_a_block = a.panel_bytes / num_blocks;
   for (int64_t panel = 0; panel < num_panels; panel += kPanels) {
     const uint8_t* panels[kPanels];
+    const uint8_t* lows[kPanels];
     for (int p = 0; p < kPanels; ++p) {
       // Where there is no second panel, the last one's products are made twice and dropped once.
       panels[p] = a.panels + smaller(panel + p, num_panels - 1) * a.panel_bytes;
+      lows[p] = low_panel(a, smaller(panel + p, num_panels - 1));
     }
     const Outputs outputs = outputs_of(a, a.first_row, panel * kPanelRows);
     vf sums[(kRows > 0 ? kRows : kTileRows) * kAll];
@@ -225,7 +251,7 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
             __builtin_prefetch(asked + kFurtherBytes, 0, 2);
           }
         }
-        const BlockVector<F> w = unpack_vector<F>(data, block, v % kParts);
+        const BlockVector<F> w = unpack_vector<F>(data, lows[v / kParts], block, v % kParts);
         for (int64_t r = 0; r < num_rows; ++r) {
           vf& sum = sums[r * kAll + v];
           sum = add_block<F>(w, x, r, sum);
@@ -380,6 +406,7 @@ __attribute__((noinline)) void many_rows(const PanelRun& a) {
     // Where there is no second panel, the first one's products are made twice and dropped once.
     const bool has_second = kPanelsTogether == 2 && panel + 1 < num_panels;
     const uint8_t* const panels[] = {data, data + (has_second ? a.panel_bytes : 0)};
+    const uint8_t* const lows[] = {low_panel(a, panel), low_panel(a, panel + (has_second ? 1 : 0))};
     const bool has_next = panel + 2 * kPanelsTogether <= num_panels;
     const uint8_t* next = data + kPanelsTogether * a.panel_bytes;
     for (int64_t first = 0; first < num_blocks; first += chunk_blocks) {
@@ -389,7 +416,7 @@ __attribute__((noinline)) void many_rows(const PanelRun& a) {
           const uint8_t* ahead = panels[p] + (first + i) * bytes_a_block + kUnpackAheadBytes;
           for (int64_t byte = 0; byte < bytes_a_block; byte += 64) __builtin_prefetch(ahead + byte);
         }
-        unpack_block(panels, first + i, blocks[i]);
+        unpack_block(panels, lows, first + i, blocks[i]);
       }
       // Panels are taken as evenly spread over their blocks.
       Prefetch prefetch = {next + first * bytes_a_block, bytes_a_block, a.panel_bytes};
@@ -411,17 +438,27 @@ using Q4_1 = Layout<CodesU4, PanelScales::with_min, 0>;
 using Q5_0 = Layout<CodesU5, PanelScales::one, 16>;
 using Q5_1 = Layout<CodesU5, PanelScales::with_min, 0>;
 using Q8_0 = Layout<CodesS8, PanelScales::one, kFlipSigned ? 128 : 0>;
+using Q8Planes = Layout<CodesS8Planes, PanelScales::one, kFlipSigned ? 128 : 0>;
+struct Q8Coarse : Layout<CodesU5, PanelScales::one, 0> {
+  static constexpr bool kCoarse = true;
+};
 using Q4_K = Layout<CodesU4, PanelScales::k_min, 0>;
 using Q5_K = Layout<CodesU5, PanelScales::k_min, 0>;
 using Q6_K = Layout<CodesU6, PanelScales::k_signed, 32>;
+
+/// Of one row: coarse products are made for nothing else.
+void multiply_coarse(const PanelRun& a) {
+  few_rows<Q8Coarse, 2, 1>(a);
+}
 
 }  // namespace
 
 namespace HEADRACE_ISA_NAMESPACE {
 
 const PanelFunction int_panels[kNumIntPanelFormats] = {
-    multiply_panels<Q4_0>, multiply_panels<Q4_1>, multiply_panels<Q5_0>, multiply_panels<Q5_1>,
-    multiply_panels<Q8_0>, multiply_panels<Q4_K>, multiply_panels<Q5_K>, multiply_panels<Q6_K>,
+    multiply_panels<Q4_0>,     multiply_panels<Q4_1>, multiply_panels<Q5_0>, multiply_panels<Q5_1>,
+    multiply_panels<Q8_0>,     multiply_panels<Q4_K>, multiply_panels<Q5_K>, multiply_panels<Q6_K>,
+    multiply_panels<Q8Planes>, multiply_coarse,
 };
 
 }  // namespace HEADRACE_ISA_NAMESPACE
