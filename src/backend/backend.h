@@ -22,7 +22,7 @@
 namespace headrace {
 
 /// A weight matrix as the checkpoint holds it, to be packed. Output row i is made from source row
-/// `row_order[i]` (empty: i). `data` is only read during Backend::pack.
+/// `row_order[i]` (empty: i). `data` is only read during Backend::pack, unless `data_stays`.
 struct WeightView {
   Format format = Format::f32;
   int64_t rows = 0;  ///< output features
@@ -30,6 +30,9 @@ struct WeightView {
   std::span<const std::byte> data;
   std::span<const int32_t> row_order;
   std::string name;  ///< for errors
+  /// `data` outlives the matrix, which keeps no copy of it: products pack what they read of it,
+  /// each time. Results are those of a packed matrix, bit for bit.
+  bool data_stays = false;
   /// May be empty. Told which parts of `data` will not be read again, while packing goes on, so
   /// that file and packed weights need not be in memory both. Called on the packing thread.
   std::function<void(std::span<const std::byte> part)> release = {};
@@ -42,7 +45,7 @@ class Matrix {
   virtual int64_t rows() const = 0;
   virtual int64_t cols() const = 0;
   virtual Format format() const = 0;
-  virtual size_t bytes() const = 0;  ///< memory it occupies
+  virtual size_t bytes() const = 0;  ///< memory it occupies, or its data where that stays
 };
 
 /// One product of a group that shares its input: out = x W^T (+ bias).

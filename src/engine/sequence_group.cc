@@ -121,6 +121,7 @@ class SequenceGroupImpl final : public SequenceGroup {
     for (size_t i = 0; i < caches_.size(); ++i) caches_[i] = {memory_->layers(i), kv_sequences_};
     const Tensor logits = model_.forward(
         {.tokens = tokens_, .positions = positions_, .logit_rows = logit_rows_, .caches = caches_});
+    HEADRACE_TRY(model_.check_weights());
     if (best.empty()) return {};
     model_.backend().argmax_rows(logits, best);
     if (std::find(best.begin(), best.end(), -1) == best.end()) return {};

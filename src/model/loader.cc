@@ -114,6 +114,7 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
                                .data = tensor->data,
                                .row_order = row_order,
                                .name = name,
+                               .data_stays = !options_.pack,
                                .release = release});
   if (!packed.ok()) {
     if (!error_) error_ = std::move(packed).error();

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/function_ref.h"
 #include "base/thread_pool.h"
+#include "tensor/tensor.h"
 
 namespace headrace {
 
@@ -26,6 +27,21 @@ struct CpuContext {
 
   /// Floats of scratch that are held.
   size_t scratch_size() const { return scratch_.size(); }
+
+  /// At least `bytes` of 64-byte aligned memory for each thread, kept from one operation to the
+  /// next: for panels of weights that are made when they are used. Reserved when such weights are
+  /// opened.
+  void reserve_panels(size_t bytes) {
+    if (bytes <= panel_bytes_) return;
+    constexpr size_t kVector = 64;
+    panel_bytes_ = (bytes + kVector - 1) / kVector * kVector;
+    panels_ =
+        Buffer(DType::f32, pool.num_threads(), static_cast<int64_t>(panel_bytes_ / sizeof(float)));
+  }
+  std::byte* panels_of(int worker) const {
+    return reinterpret_cast<std::byte*>(panels_.view().f32()) +
+           static_cast<size_t>(worker) * panel_bytes_;
+  }
 
   /// Memory for num_rows quantised rows, kept from one operation to the next.
   QuantizedRows quantized_rows(int64_t num_rows, int64_t cols) {
@@ -63,6 +79,8 @@ struct CpuContext {
 
  private:
   std::vector<float> scratch_;
+  Buffer panels_;
+  size_t panel_bytes_ = 0;  ///< of a thread
   std::vector<int8_t> planes_;
   std::vector<uint8_t> has_low_;
   std::vector<float> block_floats_;

@@ -35,6 +35,7 @@ class CpuBackend final : public Backend {
         auto matrix,
         CpuMatrix::pack(weight, context_.pool,
                         integers ? MatrixStorage::packed : MatrixStorage::decoded, weights_));
+    context_.reserve_panels(matrix->scratch_bytes());
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
 

@@ -22,8 +22,8 @@ const CpuMatrix& matrix_of(const LinearTask& task) {
 
 /// Whether the product is one of floats.
 bool is_float(const CpuMatrix& matrix) {
-  return matrix.storage() != MatrixStorage::packed || matrix.format() == Format::f16 ||
-         matrix.format() == Format::bf16;
+  const auto format = matrix.panel_format();
+  return !format || *format == PanelFormat::f16 || *format == PanelFormat::bf16;
 }
 
 /// One call's input, and as integers where a packed weight asks for it.
@@ -39,14 +39,14 @@ void quantize(CpuContext& context, Input& input) {
                    [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, input.quantized); });
 }
 
-/// Panels [first, end) of a packed matrix times rows [first_row, end_row).
-void run_packed(const CpuContext& context, const Input& input, const LinearTask& task,
-                int64_t first, int64_t end, int64_t first_row, int64_t end_row) {
+/// Panels [first, end) of a matrix of integers times rows [first_row, end_row).
+void run_integers(const CpuContext& context, const Input& input, const LinearTask& task,
+                  const CpuMatrix::Panels& view, int64_t first, int64_t end, int64_t first_row,
+                  int64_t end_row) {
   const CpuMatrix& matrix = matrix_of(task);
-  const CpuMatrix::PackedView view = matrix.packed_panels(first);
   const int64_t first_output = first * kPanelRows;
   PanelRun args;
-  args.panels = view.panels;
+  args.panels = reinterpret_cast<const uint8_t*>(view.data);
   args.panel_bytes = view.panel_bytes;
   args.x = input.quantized;
   args.first_row = first_row;
@@ -55,36 +55,42 @@ void run_packed(const CpuContext& context, const Input& input, const LinearTask&
   args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
   args.out = task.out.f32() + first_output;
   args.out_stride = task.out.row_stride;
-  context.kernels.int_panels[static_cast<size_t>(view.format)](args);
+  context.kernels.int_panels[static_cast<size_t>(*matrix.panel_format())](args);
 }
 
-/// Panels [first, end) of a matrix of floats times rows [first_row, end_row). scratch: for decoding
-/// a panel of the file's format.
+/// Panels [first, end) of a matrix of floats times rows [first_row, end_row).
 void run_floats(const CpuContext& context, const Input& input, const LinearTask& task,
-                int64_t first, int64_t end, int64_t first_row, int64_t end_row, float* scratch) {
+                const CpuMatrix::Panels& view, int64_t first, int64_t end, int64_t first_row,
+                int64_t end_row) {
   const CpuMatrix& matrix = matrix_of(task);
-  const bool is_source = matrix.storage() == MatrixStorage::source;
-  const int64_t step = is_source ? 1 : end - first;
-  for (int64_t panel = first; panel < end; panel += step) {
-    const int64_t first_output = panel * kPanelRows;
-    FloatRun args;
-    args.x = input.x.f32(first_row);
-    args.x_stride = input.x.row_stride;
-    args.cols = input.x.cols;
-    args.num_rows = end_row - first_row;
-    args.num_outputs = std::min((panel + step) * kPanelRows, matrix.rows()) - first_output;
-    args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
-    args.out = task.out.f32(first_row) + first_output;
-    args.out_stride = task.out.row_stride;
-    if (matrix.storage() == MatrixStorage::packed) {
-      const CpuMatrix::PackedView view = matrix.packed_panels(panel);
-      args.panels = view.panels;
-      (view.format == PanelFormat::f16 ? context.kernels.f16_panels
-                                       : context.kernels.bf16_panels)(args);
-    } else {
-      args.panels = matrix.float_panel(panel, scratch);
-      context.kernels.f32_panels(args);
-    }
+  const int64_t first_output = first * kPanelRows;
+  FloatRun args;
+  args.panels = view.data;
+  args.x = input.x.f32(first_row);
+  args.x_stride = input.x.row_stride;
+  args.cols = input.x.cols;
+  args.num_rows = end_row - first_row;
+  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
+  args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
+  args.out = task.out.f32(first_row) + first_output;
+  args.out_stride = task.out.row_stride;
+  const auto format = matrix.panel_format();
+  (!format                       ? context.kernels.f32_panels
+   : *format == PanelFormat::f16 ? context.kernels.f16_panels
+                                 : context.kernels.bf16_panels)(args);
+}
+
+/// Panels [first, end) of a matrix times rows [first_row, end_row); scratch: where they are made.
+void run_panels(const CpuContext& context, const Input& input, const LinearTask& task,
+                int64_t first, int64_t end, int64_t first_row, int64_t end_row,
+                std::byte* scratch) {
+  const CpuMatrix& matrix = matrix_of(task);
+  const int64_t step = matrix.makes_panels() ? CpuMatrix::kMadePanels : end - first;
+  const auto run = is_float(matrix) ? run_floats : run_integers;
+  for (; first < end; first += step) {
+    const int64_t step_end = std::min(end, first + step);
+    run(context, input, task, matrix.panels(first, step_end - first, scratch), first, step_end,
+        first_row, end_row);
   }
 }
 
@@ -97,7 +103,8 @@ struct Shares {
   int64_t num_groups = 0;
 };
 
-Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_threads) {
+Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_threads,
+                 bool in_one_group) {
   // Quantised rows of a group stay in a second-level cache while weights pass by.
   constexpr int64_t kGroupBytes = 256 << 10;
   // Kernels take panels two at a time and rows in tiles.
@@ -109,6 +116,7 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
   const int64_t items_a_thread = num_rows < kRowStep ? 64 : 8;
   Shares shares;
   shares.rows_a_group = std::max<int64_t>(1, kGroupBytes / cols / kRowStep) * kRowStep;
+  if (in_one_group) shares.rows_a_group = num_rows;
   shares.num_groups = ceil_div(num_rows, shares.rows_a_group);
   const int64_t panels = num_panels * shares.num_groups / (items_a_thread * num_threads);
   shares.panels_a_share = std::max<int64_t>(1, panels / kPanelStep) * kPanelStep;
@@ -122,20 +130,20 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
   if (x.rows == 0) return;
   Input input{x, {}};
   bool any_integers = false;
-  bool any_source = false;
+  bool all_made = true;
+  size_t scratch_bytes = 0;
   int64_t num_panels = 0;
   for (const LinearTask& task : tasks) {
     check_task(x, task);
     const CpuMatrix& matrix = matrix_of(task);
     num_panels += matrix.num_panels();
     any_integers |= !is_float(matrix);
-    any_source |= matrix.storage() == MatrixStorage::source;
+    all_made &= matrix.makes_panels();
+    scratch_bytes = std::max(scratch_bytes, matrix.scratch_bytes());
   }
   if (any_integers) quantize(context, input);
-  const int num_threads = context.pool.num_threads();
-  const Shares shares = share_out(num_panels, x.rows, x.cols, num_threads);
-  const int64_t scratch_size = any_source ? x.cols * (kPanelRows + 1) : 0;
-  float* scratch = context.scratch(static_cast<size_t>(scratch_size * num_threads));
+  const Shares shares = share_out(num_panels, x.rows, x.cols, context.pool.num_threads(), all_made);
+  context.reserve_panels(scratch_bytes);
   const auto run_item = [&](int64_t item, int worker) {
     const int64_t group = item / shares.num_shares;
     const int64_t first_row = group * shares.rows_a_group;
@@ -147,13 +155,10 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
       const CpuMatrix& matrix = matrix_of(task);
       const int64_t task_end = std::min(end, matrix.num_panels());
       if (first < task_end) {
-        float* worker_scratch = scratch + worker * scratch_size;
-        if (!is_float(matrix)) {
-          run_packed(context, input, task, first, task_end, first_row, end_row);
-        } else if (matrix.storage() != MatrixStorage::source) {
-          run_floats(context, input, task, first, task_end, first_row, end_row, worker_scratch);
-        } else if (group == 0) {  // decoded once for all rows
-          run_floats(context, input, task, first, task_end, 0, x.rows, worker_scratch);
+        if (!matrix.makes_panels()) {
+          run_panels(context, input, task, first, task_end, first_row, end_row, nullptr);
+        } else if (group == 0) {  // made once for all rows
+          run_panels(context, input, task, first, task_end, 0, x.rows, context.panels_of(worker));
         }
       }
       first = std::max<int64_t>(0, first - matrix.num_panels());

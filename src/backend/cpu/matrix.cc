@@ -55,6 +55,10 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   }
   matrix->storage_ = storage;
   matrix->row_bytes_ = row_bytes;
+  if (weight.data_stays) {
+    matrix->leave_in_place(weight);
+    return matrix;
+  }
   const int64_t num_panels = matrix->num_panels();
   uint64_t panel_size = kPanelRows * row_bytes;
   if (storage == MatrixStorage::decoded) {
@@ -68,6 +72,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
     }
   }
   matrix->allocate(memory, panel_size, static_cast<uint64_t>(num_panels));
+  if (matrix->storage_ == MatrixStorage::source) matrix->source_ = matrix->data_.get();
 
   const auto source = [&](int64_t row) {
     const int64_t from =
@@ -93,6 +98,20 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   return matrix;
 }
 
+void CpuMatrix::leave_in_place(const WeightView& weight) {
+  if (storage_ == MatrixStorage::decoded) storage_ = MatrixStorage::source;
+  if (storage_ == MatrixStorage::packed) {
+    if (const auto layout = panel_layout(format_)) {
+      layout_ = *layout;
+    } else {
+      storage_ = MatrixStorage::source;
+    }
+  }
+  source_ = weight.data.data();
+  source_order_.assign(weight.row_order.begin(), weight.row_order.end());
+  num_bytes_ = weight.data.size();
+}
+
 void CpuMatrix::allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels) {
   const auto bytes = checked_mul(panel_bytes, num_panels);
   // A vector load may run past the last element, never past this padding.
@@ -113,16 +132,22 @@ void CpuMatrix::fill_panel(int64_t panel, RowSource source, float* row_scratch) 
     decode_panel(panel, source, row_scratch, reinterpret_cast<float*>(out));
     return;
   }
-  if (storage_ == MatrixStorage::packed || num_rows < kPanelRows) {
-    std::memset(out, 0, panel_bytes_);
+  if (storage_ == MatrixStorage::packed) {
+    pack_panel(panel, source, reinterpret_cast<uint8_t*>(out));
+    return;
   }
+  if (num_rows < kPanelRows) std::memset(out, 0, panel_bytes_);
   for (int64_t lane = 0; lane < num_rows; ++lane) {
-    const std::byte* row = source(first_row + lane);
-    if (storage_ == MatrixStorage::packed) {
-      pack_panel_row(layout_, row, cols_, lane, reinterpret_cast<uint8_t*>(out));
-    } else {
-      std::memcpy(out + static_cast<size_t>(lane) * row_bytes_, row, row_bytes_);
-    }
+    std::memcpy(out + static_cast<size_t>(lane) * row_bytes_, source(first_row + lane), row_bytes_);
+  }
+}
+
+void CpuMatrix::pack_panel(int64_t panel, RowSource source, uint8_t* out) const {
+  const int64_t first_row = panel * kPanelRows;
+  const int64_t num_rows = std::min(kPanelRows, rows_ - first_row);
+  std::memset(out, 0, panel_bytes(layout_, cols_));
+  for (int64_t lane = 0; lane < num_rows; ++lane) {
+    pack_panel_row(layout_, source(first_row + lane), cols_, lane, out);
   }
 }
 
@@ -151,41 +176,58 @@ void CpuMatrix::decode_panel(int64_t panel, RowSource source, float* row_scratch
 
 void CpuMatrix::decode_row(int64_t row, float* out) const {
   HEADRACE_CHECK(row >= 0 && row < rows_);
+  if (makes_panels()) {
+    const FormatTraits& traits = format_traits(format_);
+    traits.decode(source_row(row), out, static_cast<size_t>(cols_) / traits.block_elements);
+    return;
+  }
   const std::byte* panel = panel_data(row / kPanelRows);
   const int64_t lane = row % kPanelRows;
-  switch (storage_) {
-    case MatrixStorage::source: {
-      const FormatTraits& traits = format_traits(format_);
-      traits.decode(panel + static_cast<size_t>(lane) * row_bytes_, out,
-                    static_cast<size_t>(cols_) / traits.block_elements);
-      break;
-    }
-    case MatrixStorage::packed:
-      unpack_panel_row(layout_, reinterpret_cast<const uint8_t*>(panel), cols_, lane, out);
-      break;
-    case MatrixStorage::decoded: {
-      const auto* weights = reinterpret_cast<const float*>(panel);
-      for (int64_t k = 0; k < cols_; ++k) out[k] = weights[k * kPanelRows + lane];
-      break;
+  if (storage_ == MatrixStorage::packed) {
+    unpack_panel_row(layout_, reinterpret_cast<const uint8_t*>(panel), cols_, lane, out);
+    return;
+  }
+  const auto* weights = reinterpret_cast<const float*>(panel);
+  for (int64_t k = 0; k < cols_; ++k) out[k] = weights[k * kPanelRows + lane];
+}
+
+std::optional<PanelFormat> CpuMatrix::panel_format() const {
+  if (storage_ != MatrixStorage::packed) return std::nullopt;
+  return layout_.format;
+}
+
+const std::byte* CpuMatrix::source_row(int64_t row) const {
+  const int64_t from = source_order_.empty() ? row : source_order_[static_cast<size_t>(row)];
+  return source_ + static_cast<size_t>(from) * row_bytes_;
+}
+
+size_t CpuMatrix::made_panel_bytes() const {
+  if (storage_ == MatrixStorage::packed) return panel_bytes(layout_, cols_);
+  return static_cast<size_t>(cols_ * kPanelRows) * sizeof(float);
+}
+
+size_t CpuMatrix::scratch_bytes() const {
+  if (!makes_panels()) return 0;
+  // After the panels a row as floats; a kernel's vector load may run into it.
+  return kMadePanels * made_panel_bytes() + std::max<size_t>(64, sizeof(float) * cols_);
+}
+
+CpuMatrix::Panels CpuMatrix::panels(int64_t first, int64_t count, std::byte* scratch) const {
+  HEADRACE_CHECK(first >= 0 && count >= 0 && first + count <= num_panels());
+  if (!makes_panels()) return {panel_data(first), static_cast<int64_t>(panel_bytes_)};
+  HEADRACE_CHECK_LE(count, kMadePanels);
+  const size_t bytes = made_panel_bytes();
+  auto* row_scratch = reinterpret_cast<float*>(scratch + kMadePanels * bytes);
+  const auto source = [&](int64_t row) { return source_row(row); };
+  for (int64_t i = 0; i < count; ++i) {
+    std::byte* out = scratch + static_cast<size_t>(i) * bytes;
+    if (storage_ == MatrixStorage::packed) {
+      pack_panel(first + i, source, reinterpret_cast<uint8_t*>(out));
+    } else {
+      decode_panel(first + i, source, row_scratch, reinterpret_cast<float*>(out));
     }
   }
-}
-
-const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
-  HEADRACE_CHECK(storage_ != MatrixStorage::packed);
-  const std::byte* data = panel_data(panel);
-  if (storage_ == MatrixStorage::decoded) return reinterpret_cast<const float*>(data);
-  const auto source = [&](int64_t row) {
-    return data + static_cast<size_t>(row - panel * kPanelRows) * row_bytes_;
-  };
-  decode_panel(panel, source, scratch + kPanelRows * cols_, scratch);
-  return scratch;
-}
-
-CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
-  HEADRACE_CHECK(storage_ == MatrixStorage::packed);
-  return {layout_.format, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
-          static_cast<int64_t>(panel_bytes_)};
+  return {scratch, static_cast<int64_t>(bytes)};
 }
 
 }  // namespace headrace
