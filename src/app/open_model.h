@@ -32,6 +32,7 @@ struct OpenOptions {
   std::string isa;      ///< empty: HEADRACE_ISA, else the best of the machine
   int num_threads = 0;  ///< 0: usable_processors()
   bool pin = false;     ///< each thread stays on a processor of its own
+  bool pack = true;     ///< else weights stay in the file, and each step packs what it reads
   std::string kv_type;  ///< empty: f16; the reference path: f32
   int64_t context = 0;  ///< 0: min(the model's, what fits); more than that is clamped, aloud
   int64_t block_tokens = 16;

@@ -18,6 +18,7 @@ struct ModelArgs {
   std::optional<int64_t> context;
   std::optional<int64_t> threads;
   bool pin = false;
+  bool no_pack = false;
   std::string kv_type;
   std::string isa;
   std::optional<int64_t> chunk_tokens;
@@ -38,7 +39,9 @@ Option kv_type_option(std::string* target, bool is_list = false);
 Option isa_option(std::string* target, bool is_list = false);
 /// --pin.
 Option pin_option(bool* target);
-/// -m, -c, -t, --pin, --kv-type, --isa, -ub and --pre-tokenizer.
+/// --no-pack.
+Option no_pack_option(bool* target);
+/// -m, -c, -t, --pin, --no-pack, --kv-type, --isa, -ub and --pre-tokenizer.
 void add_model_options(std::vector<Option>& options, ModelArgs& args);
 
 /// The file that `args` names. With `may_pull`, the default model is fetched if it is not in the
