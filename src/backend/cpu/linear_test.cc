@@ -105,6 +105,48 @@ TEST_P(LinearOnIsa, ColumnsThatAreNoMultipleOfThirtyTwoRunAsFloats) {
   }
 }
 
+TEST_P(LinearOnIsa, WeightsThatStayWhereTheyAreGiveWhatPackedOnesGive) {
+  constexpr int64_t kOutRows = 75;  // the last panel is alone and has rows that are not there
+  std::vector<int32_t> order;
+  for (int32_t i = 0; i < kOutRows; ++i) order.push_back((i * 31 + 4) % kOutRows);
+  for (const FormatTraits& format : all_formats()) {
+    const int64_t cols = 3 * std::max<int64_t>(format.block_elements, 32);
+    const auto data = made_up_blocks(format.format, kOutRows, cols, 19);
+    for (const bool in_order : {true, false}) {
+      WeightView view{format.format, kOutRows, cols, data, {}, "w"};
+      if (!in_order) view.row_order = order;
+      std::vector<TokenId> ids(kOutRows);
+      for (int32_t i = 0; i < kOutRows; ++i) ids[static_cast<size_t>(i)] = i;
+      for (const int64_t rows : {1, 7, 33}) {
+        const Buffer x = uneven_rows(rows, cols, 21);
+        const Buffer bias = random_rows(1, kOutRows, 22);
+        std::vector<float> expected;
+        std::vector<float> expected_embeddings;
+        for (const bool stays : {false, true}) {
+          for (const int num_threads : {1, 2, 3}) {
+            const auto backend = backend_of(GetParam(), num_threads);
+            view.data_stays = stays;
+            const auto matrix = backend->pack(view);
+            ASSERT_TRUE(matrix.ok());
+            const Buffer out = backend->allocate(DType::f32, rows, kOutRows);
+            backend->linear(x.view(), {matrix->get(), bias.view(), out.view()});
+            const Buffer embedded = backend->allocate(DType::f32, kOutRows, cols);
+            backend->embed(**matrix, ids, 1.0F, embedded.view());
+            if (expected.empty()) {
+              expected = to_vector(out.view());
+              expected_embeddings = to_vector(embedded.view());
+            }
+            EXPECT_TRUE(same_bits(to_vector(out.view()), expected))
+                << format.name << ", " << rows << " rows, " << num_threads << " threads"
+                << (stays ? ", in place" : "") << (in_order ? "" : ", permuted");
+            EXPECT_TRUE(same_bits(to_vector(embedded.view()), expected_embeddings)) << format.name;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(LinearOnIsa, EmbedGivesTheReferenceDecodeBitForBit) {
   for (const FormatTraits& format : all_formats()) {
     SCOPED_TRACE(format.name);

@@ -44,6 +44,24 @@ TEST(CpuMatrix, EveryStorageGivesTheReferenceDecode) {
   }
 }
 
+TEST(CpuMatrix, WhatStaysInPlaceTakesScratchOnly) {
+  ThreadPool pool(2);
+  WeightMemory memory;
+  for (const FormatTraits& format : all_formats()) {
+    const auto data = made_up_blocks(format.format, 100, 2048, 4);
+    WeightView view{format.format, 100, 2048, data, {}, "w"};
+    view.data_stays = true;
+    view.release = [](std::span<const std::byte>) { ADD_FAILURE() << "nothing was read"; };
+    const auto matrix = CpuMatrix::pack(view, pool, MatrixStorage::packed, memory);
+    ASSERT_TRUE(matrix.ok());
+    EXPECT_TRUE((*matrix)->makes_panels());
+    EXPECT_EQ((*matrix)->bytes(), data.size());
+    // Two panels and a row as floats: what the plan of memory counts on.
+    EXPECT_LE((*matrix)->scratch_bytes(), 33U * 2048 * sizeof(float)) << format.name;
+    EXPECT_THROW((*matrix)->panels(0, 3, nullptr), InternalError);
+  }
+}
+
 TEST(CpuMatrix, ReleasesEveryByteOnceWhilePacking) {
   ThreadPool pool(2);
   WeightMemory memory;
