@@ -13,27 +13,10 @@ namespace {
 using namespace backend_test;
 
 /// The error a product may have: float rounding as a share of sum |x w|, and where activations are
-/// integers half a step of each. Steps: see QuantizedRows and
-/// docs/decisions/activation-precision.md.
+/// integers half a step of each.
 double tolerance(Isa isa, const float* x, const float* w, int64_t cols, double size) {
-  double rounding = 0;
-  if (kernel_table(isa).quantize_row != nullptr) {
-    std::vector<double> largest(static_cast<size_t>(ceil_div(cols, 32)));
-    std::vector<double> weights(largest.size());
-    double mean = 0;
-    for (int64_t k = 0; k < cols; ++k) {
-      const auto block = static_cast<size_t>(k / 32);
-      largest[block] = std::max(largest[block], std::abs(double{x[k]}));
-      weights[block] += std::abs(double{w[k]});
-    }
-    for (const double one : largest) mean += one / static_cast<double>(largest.size());
-    for (size_t block = 0; block < largest.size(); ++block) {
-      // The bound itself is in doubt by float rounding.
-      const double num_steps = largest[block] > 0.9001 * mean ? 127 * 128 : 127;
-      rounding += 0.5 * largest[block] / num_steps * weights[block];
-    }
-  }
-  return 2e-6 * size + 1.01 * rounding + 1e-12;
+  const bool integers = kernel_table(isa).quantize_row != nullptr;
+  return 2e-6 * size + (integers ? 1.01 * activation_rounding(x, w, cols) : 0) + 1e-12;
 }
 
 class LinearOnIsa : public testing::TestWithParam<Isa> {};
