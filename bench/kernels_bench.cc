@@ -45,6 +45,7 @@ struct Bounds {
   /// Of the instruction that a table's products with packed weights consist of.
   double peak_of(const KernelTable& table) const {
     const std::string name = table.name;
+    if (name.find("amx") == 0) return peak("tdpbf16ps");
     if (name.find("avx512") == 0) return peak("dpbusd zmm");
     if (name.find("avx2 (VNNI)") == 0) return peak("dpbusd ymm");
     return peak(name.find("avx2") == 0 ? "maddubs ymm" : "fma ymm");
@@ -72,13 +73,12 @@ void linear(benchmark::State& state, const KernelTable& table, Format format, in
   const int64_t out_rows = rows >= 128 ? 768 : 1536;  // short calls are disturbed less
   CpuContext context(table, num_threads());
   WeightMemory memory;
-  const bool decoded = table.int_panels == nullptr;
   const auto data = made_up_blocks(format, out_rows, cols, 1);
   std::vector<std::unique_ptr<CpuMatrix>> matrices;
   const size_t num_matrices = rows >= 32 ? 1 : 1 + kLargeCache / data.size();
   for (size_t i = 0; i < num_matrices; ++i) {
     auto matrix = CpuMatrix::pack({format, out_rows, cols, data, {}, "w"}, context.pool,
-                                  decoded ? MatrixStorage::decoded : MatrixStorage::packed, memory);
+                                  packing_for(table), memory);
     matrices.push_back(std::move(*matrix));
   }
   const Buffer x = uneven_rows(rows, cols, 2);

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Checks that no instruction-set object of a Release build has a weak symbol.
 #
-# A kernel object is compiled with -mavx2 or -mavx512. If it holds a copy of a shared inline function
-# (std::vector's, say), the linker may take that copy for the whole program, which then dies on an
-# older machine. So kernel objects may define only their own kernels and functions with internal
+# A kernel object is compiled with -mavx2, -mavx512 or -mamx-tile. If it holds a copy of a shared
+# inline function (std::vector's, say), the linker may take that copy for the whole program, which
+# then dies on an older machine. So kernel objects may define only their own kernels and functions with internal
 # linkage. Debug builds do not inline and are not checked.
 #
 # Usage: tools/check_isa_objects.sh BUILD_DIR

@@ -28,7 +28,7 @@ struct InspectedMemory {
   uint64_t weight_bytes = 0;   ///< in memory
   uint64_t file_bytes = 0;     ///< of weights that stay in the file
   uint64_t scratch_bytes = 0;  ///< what these are made in when they are used, at the most
-  KvType kv_type = KvType::f16;
+  KvType kv_type = kDefaultKvType;
   uint64_t kv_bytes_per_token = 0;  ///< before any window is full
   int64_t context = 0;              ///< the model's, or what was asked
   uint64_t kv_bytes = 0;            ///< for one sequence of `context` tokens
@@ -55,7 +55,7 @@ struct Inspection {
 
 struct InspectOptions {
   int64_t context = 0;  ///< 0: the model's
-  KvType kv_type = KvType::f16;
+  KvType kv_type = kDefaultKvType;
   bool pack = true;            ///< else weights stay in the file
   bool with_tokenizer = true;  ///< indexing a vocabulary takes a moment
 };

@@ -23,10 +23,11 @@ uint64_t product(int64_t a, int64_t b) {
   return saturating_mul(static_cast<uint64_t>(a), static_cast<uint64_t>(b));
 }
 
-uint64_t token_bytes(const CacheSpec& spec, KvType type) {
+uint64_t token_bytes(const CacheSpec& spec, const MemoryNeeds& needs) {
   if (spec.kind == CacheSpec::Kind::none) return 0;
-  return saturating_mul<uint64_t>(product(spec.num_kv_heads, spec.head_dim),
-                                  2 * kv_type_bytes(type));
+  const KvPageLayout head{needs.kv_type, 1, spec.head_dim, needs.block_tokens};
+  return saturating_mul(static_cast<uint64_t>(spec.num_kv_heads), head.page_bytes()) /
+         static_cast<uint64_t>(needs.block_tokens);
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ uint64_t kv_bytes(const MemoryNeeds& needs, int64_t tokens) {
   uint64_t sum = 0;
   for (const CacheSpec& spec : needs.caches) {
     const uint64_t held = product(layer_blocks(spec, needs, tokens), needs.block_tokens);
-    sum = saturating_add(sum, saturating_mul(held, token_bytes(spec, needs.kv_type)));
+    sum = saturating_add(sum, saturating_mul(held, token_bytes(spec, needs)));
   }
   return sum;
 }
@@ -50,7 +51,7 @@ uint64_t kv_bytes(const MemoryNeeds& needs, int64_t tokens) {
 uint64_t kv_bytes_per_token(const MemoryNeeds& needs) {
   uint64_t sum = 0;
   for (const CacheSpec& spec : needs.caches) {
-    sum = saturating_add(sum, token_bytes(spec, needs.kv_type));
+    sum = saturating_add(sum, token_bytes(spec, needs));
   }
   return sum;
 }

@@ -37,6 +37,12 @@ TEST(MemoryPlan, PagedLayersCountWholeBlocks) {
   EXPECT_EQ(kv_bytes(needs, 17), 32 * 23040U);
   needs.kv_type = KvType::f32;
   EXPECT_EQ(kv_bytes_per_token(needs), 46080U);
+  // 64 bytes each of key and value, and two scales of two bytes, for three heads in each layer.
+  needs.kv_type = KvType::q8;
+  EXPECT_EQ(kv_bytes_per_token(needs), 30 * 3 * (128 + 4));
+  EXPECT_EQ(kv_bytes(needs, 17), 32 * kv_bytes_per_token(needs));
+  needs.kv_type = KvType::q12;  // 128 bytes of key
+  EXPECT_EQ(kv_bytes_per_token(needs), 30 * 3 * (192 + 4));
 }
 
 TEST(MemoryPlan, WindowLayersStopGrowing) {

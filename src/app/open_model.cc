@@ -30,12 +30,10 @@ Result<Isa> isa_of(const OpenOptions& options) {
 }
 
 Result<KvType> kv_type_of(const OpenOptions& options, Isa isa) {
-  if (options.kv_type.empty()) return isa == Isa::reference ? KvType::f32 : KvType::f16;
-  for (const KvType type : {KvType::f32, KvType::f16}) {
-    if (options.kv_type == kv_type_name(type)) return type;
-  }
+  if (options.kv_type.empty()) return isa == Isa::reference ? KvType::f32 : kDefaultKvType;
+  if (const auto type = kv_type_named(options.kv_type)) return *type;
   return Error{ErrorCode::invalid_argument,
-               "unknown KV type '" + options.kv_type + "'; known are f16, f32", "", ""};
+               "unknown KV type '" + options.kv_type + "'; known are q8, q12, f16, f32", "", ""};
 }
 
 Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads, bool pin) {

@@ -33,7 +33,7 @@ struct OpenOptions {
   int num_threads = 0;  ///< 0: usable_processors()
   bool pin = false;     ///< each thread stays on a processor of its own
   bool pack = true;     ///< else weights stay in the file, and each step packs what it reads
-  std::string kv_type;  ///< empty: f16; the reference path: f32
+  std::string kv_type;  ///< empty: kDefaultKvType; the reference path: f32
   int64_t context = 0;  ///< 0: min(the model's, what fits); more than that is clamped, aloud
   int64_t block_tokens = 16;
   int64_t chunk_tokens = 256;

@@ -55,6 +55,17 @@ struct LinearTask {
   Tensor out;   ///< [rows of x, rows of weight]
 };
 
+/// Queries, keys and values as their products left them, and what they still need.
+struct QkvTask {
+  Tensor q;     ///< [rows, num_heads * head_dim]
+  Tensor k, v;  ///< [rows, num_kv_heads * head_dim]
+  Tensor
+      q_norm;  ///< [1, head_dim], the weight of an RMS norm over each head; data == nullptr: none
+  Tensor k_norm;
+  float norm_eps = 0.0F;
+  Tensor angles;  ///< of Backend::rope_angles
+};
+
 enum class Activation : uint8_t { silu, gelu_tanh };
 
 /// How rotary angles pair the features of a head: (i, i + dim/2) or (2i, 2i + 1).
@@ -137,6 +148,11 @@ class Backend {
   /// Stores k and v [rows, num_kv_heads * head_dim] at each row's position.
   virtual void kv_write(const Tensor& k, const Tensor& v, const KvView& view,
                         std::span<const KvSequence> sequences) = 0;
+  /// What lies between the products and attention: norms of the heads of q and k, their rotation
+  /// (pairs as RopePairing::neox) and kv_write. q is changed in place; k and v may be. The default
+  /// does one after the other.
+  virtual void finish_qkv(const QkvTask& task, const KvView& view,
+                          std::span<const KvSequence> sequences);
   /// Attention of each row to the keys of its sequence up to its own position (all of them already
   /// written). q, out: [rows, num_heads * head_dim].
   virtual void attention(const Tensor& q, const KvView& view, const AttentionParams& params,

@@ -20,7 +20,8 @@ macro(headrace_kernels set)
   list(APPEND HEADRACE_KERNEL_OBJECTS $<TARGET_OBJECTS:headrace_kernels_${set}>)
 endmacro()
 
-set(reference_sources cpu/kernels/reference/float_kernels.cc cpu/kernels/reference/limits.cc
+set(reference_sources cpu/kernels/reference/attention_q8.cc
+    cpu/kernels/reference/float_kernels.cc cpu/kernels/reference/limits.cc
     cpu/kernels/reference/sampling.cc cpu/kernels/reference/table.cc)
 headrace_kernels(reference_baseline LANES 4 FMA 0 SOURCES ${reference_sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -29,12 +30,26 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   headrace_kernels(reference_avx2 LANES 8 FMA 0 OPTIONS ${avx2_flags} SOURCES ${reference_sources})
   headrace_kernels(reference_avx512 LANES 16 FMA 0 OPTIONS ${avx512_flags}
                    SOURCES ${reference_sources})
-  set(sources float_kernels.cc int_panels.cc limits.cc sampling.cc table.cc)
+  set(sources attention_q8.cc float_kernels.cc int_panels.cc limits.cc sampling.cc table.cc)
   list(TRANSFORM sources PREPEND cpu/kernels/avx2/ OUTPUT_VARIABLE avx2_sources)
   list(TRANSFORM sources PREPEND cpu/kernels/avx512/ OUTPUT_VARIABLE avx512_sources)
   headrace_kernels(avx2 LANES 8 FMA 1 OPTIONS ${avx2_flags} SOURCES ${avx2_sources})
   headrace_kernels(avx2_vnni LANES 8 FMA 1 OPTIONS ${avx2_flags} -mavxvnni
-                   SOURCES cpu/kernels/avx2/int_panels_vnni.cc)
+                   SOURCES cpu/kernels/avx2/attention_q8_vnni.cc
+                   cpu/kernels/avx2/int_panels_vnni.cc)
   headrace_kernels(avx512 LANES 16 FMA 1 OPTIONS ${avx512_flags} -mavx512vnni
                    SOURCES ${avx512_sources})
+  set(amx_sources limits.cc table.cc tile_panels.cc tile_rows.cc)
+  list(TRANSFORM amx_sources PREPEND cpu/kernels/amx/)
+  headrace_kernels(amx LANES 16 FMA 1
+                   OPTIONS ${avx512_flags} -mavx512vnni -mavx512vbmi -mavx512bf16 -mamx-tile -mamx-bf16
+                   SOURCES cpu/kernels/avx512/attention_q8.cc cpu/kernels/avx512/float_kernels.cc
+                           cpu/kernels/avx512/sampling.cc ${amx_sources})
+endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(neon_sources attention_q8.cc float_kernels.cc int_panels.cc limits.cc sampling.cc table.cc)
+  list(TRANSFORM neon_sources PREPEND cpu/kernels/neon/)
+  headrace_kernels(neon LANES 4 FMA 1 SOURCES ${neon_sources})
+  headrace_kernels(neon_dot LANES 4 FMA 1 OPTIONS -march=armv8.2-a+dotprod
+                   SOURCES cpu/kernels/neon/int_panels_dot.cc cpu/kernels/neon/limits_dot.cc)
 endif()

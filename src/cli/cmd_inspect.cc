@@ -25,7 +25,7 @@ struct InspectArgs {
   ModelArgs model;
   std::optional<std::string> positional;
   std::optional<int64_t> context;
-  std::string kv_type = "f16";
+  std::string kv_type{kv_type_name(kDefaultKvType)};
   bool no_pack = false;
   bool tensors = false;
   bool json = false;
@@ -188,7 +188,7 @@ Result<int> run_checked(InspectArgs& args) {
   HEADRACE_ASSIGN(const std::string path, find_model(args.model, true));
   InspectOptions options;
   options.context = args.context.value_or(0);
-  options.kv_type = args.kv_type == "f32" ? KvType::f32 : KvType::f16;
+  options.kv_type = kv_type_named(args.kv_type).value_or(kDefaultKvType);
   options.pack = !args.no_pack;
   HEADRACE_ASSIGN(const Inspection seen, inspect_model(path, options));
   if (args.json) {
@@ -221,8 +221,8 @@ Command inspect_command() {
   options.back().min_value = 1;
   options.back().max_value = 1 << 30;
   options.push_back(make_option("--kv-type", "TYPE", "Plan memory for keys and values of this type",
-                                &args->kv_type, "f16"));
-  options.back().choices = {"f32", "f16"};
+                                &args->kv_type, std::string(kv_type_name(kDefaultKvType))));
+  options.back().choices = {"q8", "q12", "f16", "f32"};
   options.push_back(make_option("--no-pack", "", "Plan memory for weights that stay in the file",
                                 &args->no_pack));
   options.push_back(make_option("--tensors", "", "List every tensor", &args->tensors));

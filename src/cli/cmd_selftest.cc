@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/selftest.h"
+#include "base/cpu_features.h"
 #include "cli/commands.h"
 #include "cli/make_option.h"
 #include "cli/model_options.h"
@@ -87,7 +88,7 @@ Command selftest_command() {
   options.push_back(model_option(args->model));
   options.push_back(make_option("--isa", "NAME", "Check only this instruction set", &args->isa,
                                 "all of this machine"));
-  options.back().choices = {"reference", "avx2", "avx512"};
+  options.back().choices = isa_names();
   options.push_back(json_option(&args->json));
   command.examples = {
       {"headrace selftest", "everything"},

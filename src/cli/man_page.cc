@@ -1,6 +1,7 @@
 // See man_page.h. Format: mdoc(7) as mandoc and groff read it.
 #include "cli/man_page.h"
 
+#include "base/cpu_features.h"
 #include "cli/argv.h"
 #include "cli/help.h"
 #include "cli/terminal_text.h"
@@ -121,6 +122,19 @@ std::string other_spellings() {
   return out + filled(ignored + ".") + "\n";
 }
 
+/// "reference, avx2 or avx512;" of this architecture.
+std::string isa_list() {
+  const auto names = isa_names();
+  std::string out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool is_last = i + 1 == names.size();
+    const bool is_before_last = i + 2 == names.size();
+    if (is_last) out += "or\n";
+    out += ".Li " + names[i] + (is_last ? " ;\n" : is_before_last ? "\n" : " ,\n");
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string man_page(const std::vector<Command>& commands) {
@@ -141,8 +155,10 @@ std::string man_page(const std::vector<Command>& commands) {
   out +=
       ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
       ".It Ev HEADRACE_HOME\nThe store's folder; models are in its\n.Pa models\nfolder.\n"
-      ".It Ev HEADRACE_ISA\nThe instruction set:\n.Li reference ,\n.Li avx2\nor\n.Li avx512 ;\n"
-      "the best of the machine by default.\n"
+      ".It Ev HEADRACE_ISA\nThe instruction set:\n" +
+      isa_list() +
+      "by default the best of the machine but\n.Li amx ,\nwhich is faster with many tokens at a "
+      "time only.\n"
       ".It Ev NO_COLOR\nIf set, no colours.\n"
       ".It Ev PIP_INDEX_URL , PIP_FIND_LINKS , PIP_NO_INDEX\n"
       "pip's own settings hold for\n.Ic headrace pull .\n"

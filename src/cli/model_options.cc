@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/cpu_features.h"
 #include "cli/fetch_model.h"
 #include "cli/input.h"
 #include "cli/make_option.h"
@@ -75,10 +76,10 @@ Option chat_template_option(ModelArgs& args) {
 }
 
 Option kv_type_option(std::string* target, bool is_list) {
-  Option option =
-      make_option("--kv-type", is_list ? "TYPE[,TYPE...]" : "TYPE",
-                  "Type of the cached keys and values", target, "f16; f32 with --isa reference");
-  option.choices = {"f32", "f16"};
+  Option option = make_option(
+      "--kv-type", is_list ? "TYPE[,TYPE...]" : "TYPE", "Type of the cached keys and values",
+      target, std::string(kv_type_name(kDefaultKvType)) + "; f32 with --isa reference");
+  option.choices = {"q8", "q12", "f16", "f32"};
   option.is_list = is_list;
   return in_group(option);
 }
@@ -86,8 +87,8 @@ Option kv_type_option(std::string* target, bool is_list) {
 Option isa_option(std::string* target, bool is_list) {
   Option option =
       make_option("--isa", is_list ? "NAME[,NAME...]" : "NAME", "Instruction set of the kernels",
-                  target, "$HEADRACE_ISA, else the best of the machine");
-  option.choices = {"reference", "avx2", "avx512"};
+                  target, "$HEADRACE_ISA, else the best of the machine but amx");
+  option.choices = isa_names();
   option.is_list = is_list;
   return in_group(option);
 }

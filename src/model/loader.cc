@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "model/head_norms.h"
+
 namespace headrace {
 namespace {
 
@@ -176,6 +178,23 @@ RmsNorm Loader::norm(const std::string& name, int64_t features, float eps) {
     out.weight = backend_.upload(decode(*tensor));
     packed_bytes_ += out.weight.bytes();
   }
+  return out;
+}
+
+std::pair<RmsNorm, RmsNorm> Loader::head_norms(const std::string& q_name, const std::string& k_name,
+                                               const HeadRows& shape, float eps) {
+  std::pair<RmsNorm, RmsNorm> out;
+  out.first.eps = out.second.eps = eps;
+  const std::array sizes = {shape.head_dim};
+  const CheckpointTensor* q_tensor = take(q_name + ".weight", sizes);
+  const CheckpointTensor* k_tensor = take(k_name + ".weight", sizes);
+  if (q_tensor == nullptr || k_tensor == nullptr) return out;
+  std::vector<float> q = decode(*q_tensor);
+  std::vector<float> k = decode(*k_tensor);
+  balance_head_norms(q, k, shape.rope_dims);
+  out.first.weight = backend_.upload(q);
+  out.second.weight = backend_.upload(k);
+  packed_bytes_ += out.first.weight.bytes() + out.second.weight.bytes();
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -53,6 +54,10 @@ class Loader {
   /// A matrix [any, cols]: the file decides how many rows (the vocabulary).
   std::unique_ptr<Matrix> table(const std::string& name, int64_t cols);
   RmsNorm norm(const std::string& name, int64_t features, float eps);
+  /// The norms over each head of queries and of keys, balanced (head_norms.h). Of `shape`, head_dim
+  /// and rope_dims count.
+  std::pair<RmsNorm, RmsNorm> head_norms(const std::string& q_name, const std::string& k_name,
+                                         const HeadRows& shape, float eps);
   /// A vector of exactly `size` positive numbers; empty if the file has none of that name.
   std::vector<float> optional_divisors(const std::string& name, int64_t size);
 

@@ -268,7 +268,8 @@ class Inspect(harness.HeadraceTest):
         self.assertEqual(sum(share["parameters"] for share in result["formats"]),
                          result["num_parameters"])
         memory = result["memory"]
-        self.assertEqual(memory["kv_bytes_per_token"], 2 * 2 * 32 * 2)
+        # q12, one head in two layers: key codes, value codes, their scales.
+        self.assertEqual(memory["kv_bytes_per_token"], 2 * (2 * 32 + 32 + 2 + 2))
         self.assertEqual(memory["kv_bytes"], 256 * memory["kv_bytes_per_token"])
         self.assertEqual(memory["largest_context"], 256)
         self.assertEqual(result["metadata"]["tokenizer.ggml.tokens"]["length"],

@@ -20,7 +20,7 @@ class Golden(harness.HeadraceTest):
     def fast_isas(self):
         """The instruction sets of this machine but the reference path."""
         args = ["run", "-m", self.tiny(), "-p", "x", "-n", 1, "--isa"]
-        return [isa for isa in ("avx2", "avx512") if self.run_headrace(*args, isa).code == 0]
+        return [isa for isa in ("avx2", "avx512", "amx") if self.run_headrace(*args, isa).code == 0]
 
     def run_case(self, model, case, isa):
         prompt = self.write("prompt.txt", case["prompt"])

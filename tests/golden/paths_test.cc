@@ -35,7 +35,7 @@ std::string path_name(const testing::TestParamInfo<PathParam>& info) {
 
 /// The KV type a user gets on this path.
 KvType default_kv_type(Isa isa) {
-  return isa == Isa::reference ? KvType::f32 : KvType::f16;
+  return isa == Isa::reference ? KvType::f32 : kDefaultKvType;
 }
 
 class Paths : public testing::TestWithParam<PathParam> {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backend/cpu/attention_plan.h"
 #include "backend/cpu/kernels/kernel_table.h"
 #include "base/checked.h"
 #include "base/function_ref.h"
@@ -14,15 +15,23 @@
 
 namespace headrace {
 
+/// The first aligned address at or after `data`.
+template <class T>
+T* align_up(T* data, size_t alignment) {
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  return reinterpret_cast<T*>((address + alignment - 1) / alignment * alignment);
+}
+
 struct CpuContext {
   CpuContext(const KernelTable& table, int num_threads, bool pin = false)
       : kernels(table), pool(num_threads, pin) {}
 
-  /// At least `size` floats of scratch, kept from one operation to the next; 64-byte aligned
-  /// memory is not promised.
+  /// At least `size` floats of scratch, 64-byte aligned, kept from one operation to the next.
   float* scratch(size_t size) {
-    if (scratch_.size() < size) scratch_.resize(size);
-    return scratch_.data();
+    constexpr size_t kLine = 16;
+    if (scratch_.size() < size + kLine) scratch_.resize(size + kLine);
+    const size_t past = reinterpret_cast<uintptr_t>(scratch_.data()) / sizeof(float) % kLine;
+    return scratch_.data() + (kLine - past) % kLine;
   }
 
   /// Floats of scratch that are held.
@@ -63,6 +72,16 @@ struct CpuContext {
     return rows;
   }
 
+  /// The same for rows of tiles.
+  TileRows tile_rows(int64_t num_rows, int64_t cols) {
+    // One row has no group; see TileRows.
+    const int64_t rows = num_rows == 1 ? 1 : ceil_div(num_rows, kTileGroupRows) * kTileGroupRows;
+    const auto elements = static_cast<size_t>(rows * cols);
+    constexpr size_t kAlignment = 64;
+    if (tiles_.size() < elements + kAlignment) tiles_.resize(elements + kAlignment);
+    return {align_up(tiles_.data(), kAlignment), cols, num_rows};
+  }
+
   /// f(row) for each of num_rows, in parallel where a row of `work` elements makes it worthwhile.
   void for_rows(int64_t num_rows, int64_t work, FunctionRef<void(int64_t)> f) {
     // A task below about 10 microseconds is not worth waking a thread for.
@@ -76,11 +95,15 @@ struct CpuContext {
 
   const KernelTable& kernels;
   ThreadPool pool;
+  // Lists that operations make anew, kept for their memory.
+  std::vector<QueryTile> query_tiles;
+  std::vector<PanelRows> panel_rows;
 
  private:
   std::vector<float> scratch_;
   Buffer panels_;
   size_t panel_bytes_ = 0;  ///< of a thread
+  std::vector<uint16_t> tiles_;
   std::vector<int8_t> planes_;
   std::vector<uint8_t> has_low_;
   std::vector<float> block_floats_;

@@ -19,8 +19,8 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const CpuBackendOptions& options)
-      : context_(kernel_table(options.isa), options.num_threads, options.pin) {}
+  CpuBackend(const KernelTable& kernels, int num_threads, bool pin)
+      : context_(kernels, num_threads, pin) {}
 
   std::string description() const override { return "cpu " + std::string(context_.kernels.name); }
   int num_threads() const override { return context_.pool.num_threads(); }
@@ -30,11 +30,8 @@ class CpuBackend final : public Backend {
   double measure_read_rate(size_t bytes) override { return measure_cpu_read_rate(context_, bytes); }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
-    const bool integers = context_.kernels.int_panels != nullptr;
-    HEADRACE_ASSIGN(
-        auto matrix,
-        CpuMatrix::pack(weight, context_.pool,
-                        integers ? MatrixStorage::packed : MatrixStorage::decoded, weights_));
+    HEADRACE_ASSIGN(auto matrix, CpuMatrix::pack(weight, context_.pool,
+                                                 packing_for(context_.kernels), weights_));
     context_.reserve_panels(matrix->scratch_bytes());
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
@@ -138,6 +135,11 @@ class CpuBackend final : public Backend {
     cpu_kv_write(context_, k, v, view, sequences);
   }
 
+  void finish_qkv(const QkvTask& task, const KvView& view,
+                  std::span<const KvSequence> sequences) override {
+    cpu_finish_qkv(context_, task, view, sequences);
+  }
+
   void attention(const Tensor& q, const KvView& view, const AttentionParams& params,
                  std::span<const KvSequence> sequences, const Tensor& out) override {
     cpu_attention(context_, q, view, params, sequences, out);
@@ -197,7 +199,11 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options) {
-  return std::make_unique<CpuBackend>(options);
+  return make_cpu_backend(kernel_table(options.isa), options.num_threads, options.pin);
+}
+
+std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, int num_threads, bool pin) {
+  return std::make_unique<CpuBackend>(kernels, num_threads, pin);
 }
 
 }  // namespace headrace

@@ -9,6 +9,8 @@
 
 namespace headrace {
 
+struct KernelTable;
+
 struct CpuBackendOptions {
   Isa isa = Isa::reference;
   int num_threads = 1;  ///< counts the calling thread
@@ -18,5 +20,9 @@ struct CpuBackendOptions {
 /// Operations run on the thread that calls them plus num_threads - 1 pool threads; one caller at a
 /// time. `options.isa` must be one of available_isas().
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options);
+
+/// The same with one table of several that an instruction set may have, for tests.
+std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, int num_threads,
+                                          bool pin = false);
 
 }  // namespace headrace

@@ -249,13 +249,13 @@ TEST(IntegerPanels, TablesOfOneIsaGiveTheSameBits) {
   int num_compared = 0;
   for (const Isa isa : available_isas()) {
     const auto tables = kernel_tables(isa);
-    if (isa == Isa::reference) continue;
+    if (tables[0]->int_panels == nullptr) continue;
     for (const FormatTraits& format : all_formats()) {
       for (const Codes codes :
            {Codes::random, Codes::all_ones, Codes::all_zeros, Codes::only_top_bits}) {
         const auto data = made_up_blocks(format.format, 40, 768, 8, codes);
         const auto matrix = CpuMatrix::pack({format.format, 40, 768, data, {}, "w"}, pool,
-                                            MatrixStorage::packed, memory);
+                                            packing_for(*tables[0]), memory);
         ASSERT_TRUE(matrix.ok());
         if ((*matrix)->storage() != MatrixStorage::packed) continue;
         const Buffer x = uneven_rows(13, 768, 9);

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <new>
 
+#include "backend/cpu/kernels/attention_args.h"
 #include "base/checked.h"
+#include "base/os/large_pages.h"
 
 namespace headrace {
 namespace {
@@ -15,7 +17,8 @@ class CpuKvStorage final : public KvStorage {
  public:
   CpuKvStorage(const KvPageLayout& layout, int64_t num_layers, int64_t num_blocks)
       : layout_(layout), num_layers_(num_layers) {
-    HEADRACE_CHECK(layout.num_kv_heads > 0 && layout.head_dim > 0 && layout.block_tokens > 0);
+    HEADRACE_CHECK(layout.num_kv_heads > 0 && layout.head_dim > 0 &&
+                   layout.head_dim <= kMaxHeadDim && layout.block_tokens > 0);
     HEADRACE_CHECK_EQ(layout.block_tokens % kKeyPanelTokens, 0);
     HEADRACE_CHECK(num_layers >= 0 && num_blocks >= 0);
     const auto page = checked_align_up(layout.page_bytes(), kPageAlignment);
@@ -31,6 +34,7 @@ class CpuKvStorage final : public KvStorage {
     // calloc leaves large memory untouched until it is written.
     memory_.reset(static_cast<std::byte*>(std::calloc(1, static_cast<size_t>(*padded))));
     if (!memory_) throw std::bad_alloc();
+    advise_large_pages(memory_.get(), static_cast<size_t>(*padded));
     const auto address = reinterpret_cast<uintptr_t>(memory_.get());
     base_ = memory_.get() + (kPageAlignment - address % kPageAlignment) % kPageAlignment;
   }

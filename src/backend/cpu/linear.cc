@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/linear_input.h"
 #include "backend/cpu/matrix.h"
 
 namespace headrace {
@@ -20,77 +21,98 @@ const CpuMatrix& matrix_of(const LinearTask& task) {
   return static_cast<const CpuMatrix&>(*task.weight);
 }
 
-/// Whether the product is one of floats.
-bool is_float(const CpuMatrix& matrix) {
-  const auto format = matrix.panel_format();
-  return !format || *format == PanelFormat::f16 || *format == PanelFormat::bf16;
-}
+/// Panels [first, end) of a task's matrix times rows [first_row, end_row).
+struct Part {
+  const LinearTask& task;
+  int64_t first = 0;
+  int64_t end = 0;
+  int64_t first_row = 0;
+  int64_t end_row = 0;
 
-/// One call's input, and as integers where a packed weight asks for it.
-struct Input {
-  const Tensor& x;
-  QuantizedRows quantized;
+  const CpuMatrix& matrix() const { return matrix_of(task); }
+  int64_t first_output() const { return first * kPanelRows; }
+  int64_t num_rows() const { return end_row - first_row; }
 };
 
-void quantize(CpuContext& context, Input& input) {
-  const Tensor& x = input.x;
-  input.quantized = context.quantized_rows(x.rows, x.cols);
-  context.for_rows(x.rows, x.cols,
-                   [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, input.quantized); });
+/// What every kernel is told of a part, but for its input and where the rows of `out` begin.
+template <class Run>
+Run run_of(const Part& part, const CpuMatrix::Panels& panels) {
+  Run run;
+  run.panels = reinterpret_cast<decltype(run.panels)>(panels.data);
+  run.num_rows = part.num_rows();
+  run.num_outputs = std::min(part.end * kPanelRows, part.matrix().rows()) - part.first_output();
+  const Tensor& bias = part.task.bias;
+  run.bias = bias.data != nullptr ? bias.f32() + part.first_output() : nullptr;
+  run.out = part.task.out.f32() + part.first_output();
+  run.out_stride = part.task.out.row_stride;
+  return run;
 }
 
-/// Panels [first, end) of a matrix of integers times rows [first_row, end_row).
-void run_integers(const CpuContext& context, const Input& input, const LinearTask& task,
-                  const CpuMatrix::Panels& view, int64_t first, int64_t end, int64_t first_row,
-                  int64_t end_row) {
-  const CpuMatrix& matrix = matrix_of(task);
-  const int64_t first_output = first * kPanelRows;
-  PanelRun args;
-  args.panels = reinterpret_cast<const uint8_t*>(view.data);
-  args.panel_bytes = view.panel_bytes;
-  args.x = input.quantized;
-  args.first_row = first_row;
-  args.num_rows = end_row - first_row;
-  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
-  args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
-  args.out = task.out.f32() + first_output;
-  args.out_stride = task.out.row_stride;
-  context.kernels.int_panels[static_cast<size_t>(*matrix.panel_format())](args);
+void run_integers(const CpuContext& context, const PreparedInput& input, const Part& part,
+                  const CpuMatrix::Panels& panels) {
+  auto run = run_of<PanelRun>(part, panels);
+  run.panel_bytes = panels.panel_bytes;
+  run.x = input.integers;
+  run.first_row = part.first_row;
+  context.kernels.int_panels[static_cast<size_t>(*part.matrix().panel_format())](run);
 }
 
-/// Panels [first, end) of a matrix of floats times rows [first_row, end_row).
-void run_floats(const CpuContext& context, const Input& input, const LinearTask& task,
-                const CpuMatrix::Panels& view, int64_t first, int64_t end, int64_t first_row,
-                int64_t end_row) {
-  const CpuMatrix& matrix = matrix_of(task);
-  const int64_t first_output = first * kPanelRows;
-  FloatRun args;
-  args.panels = view.data;
-  args.x = input.x.f32(first_row);
-  args.x_stride = input.x.row_stride;
-  args.cols = input.x.cols;
-  args.num_rows = end_row - first_row;
-  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
-  args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
-  args.out = task.out.f32(first_row) + first_output;
-  args.out_stride = task.out.row_stride;
-  const auto format = matrix.panel_format();
+void run_tiles(const CpuContext& context, const PreparedInput& input, const Part& part,
+               const CpuMatrix::Panels& panels, void* scratch) {
+  auto run = run_of<TileRun>(part, panels);
+  run.panel_bytes = panels.panel_bytes;
+  run.x = input.tiles;
+  run.first_row = part.first_row;
+  run.scratch = scratch;
+  context.kernels.tile_panels[static_cast<size_t>(*part.matrix().panel_format())](run);
+}
+
+void run_floats(const CpuContext& context, const PreparedInput& input, const Part& part,
+                const CpuMatrix::Panels& panels) {
+  auto run = run_of<FloatRun>(part, panels);
+  run.x = input.floats.f32(part.first_row);
+  run.x_stride = input.floats.row_stride;
+  run.cols = input.floats.cols;
+  run.out = part.task.out.f32(part.first_row) + part.first_output();
+  const auto format = part.matrix().panel_format();
   (!format                       ? context.kernels.f32_panels
    : *format == PanelFormat::f16 ? context.kernels.f16_panels
-                                 : context.kernels.bf16_panels)(args);
+                                 : context.kernels.bf16_panels)(run);
 }
 
-/// Panels [first, end) of a matrix times rows [first_row, end_row); scratch: where they are made.
-void run_panels(const CpuContext& context, const Input& input, const LinearTask& task,
-                int64_t first, int64_t end, int64_t first_row, int64_t end_row,
-                std::byte* scratch) {
-  const CpuMatrix& matrix = matrix_of(task);
-  const int64_t step = matrix.makes_panels() ? CpuMatrix::kMadePanels : end - first;
-  const auto run = is_float(matrix) ? run_floats : run_integers;
-  for (; first < end; first += step) {
-    const int64_t step_end = std::min(end, first + step);
-    run(context, input, task, matrix.panels(first, step_end - first, scratch), first, step_end,
-        first_row, end_row);
+/// Memory of one thread.
+struct Scratch {
+  std::byte* panels = nullptr;  ///< where panels are made from the file's rows
+  void* tiles = nullptr;        ///< TileRun::scratch
+};
+
+void run_part(const CpuContext& context, const PreparedInput& input, const Part& whole,
+              const Scratch& scratch) {
+  const CpuMatrix& matrix = whole.matrix();
+  const InputForm form = matrix.input_form();
+  const int64_t step = matrix.makes_panels() ? CpuMatrix::kMadePanels : whole.end - whole.first;
+  Part part = whole;
+  for (; part.first < whole.end; part.first += step) {
+    part.end = std::min(whole.end, part.first + step);
+    const CpuMatrix::Panels panels =
+        matrix.panels(part.first, part.end - part.first, scratch.panels);
+    switch (form) {
+      case InputForm::floats:
+        run_floats(context, input, part, panels);
+        break;
+      case InputForm::integers:
+        run_integers(context, input, part, panels);
+        break;
+      case InputForm::tiles: {
+        // Panels that were made are used for all rows, of which the kernel takes some at a time.
+        Part rows = part;
+        for (; rows.first_row < part.end_row; rows.first_row = rows.end_row) {
+          rows.end_row = std::min(part.end_row, rows.first_row + kTileMostRows);
+          run_tiles(context, input, rows, panels, scratch.tiles);
+        }
+        break;
+      }
+    }
   }
 }
 
@@ -103,24 +125,61 @@ struct Shares {
   int64_t num_groups = 0;
 };
 
-Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_threads,
-                 bool in_one_group) {
-  // Quantised rows of a group stay in a second-level cache while weights pass by.
+/// Panels a share where there are few rows and each item costs something to begin: at most
+/// `most_items` items a thread, as many for each thread as the number of panels allows.
+int64_t even_share(int64_t num_panels, int num_threads, int64_t most_items) {
+  int64_t best = num_panels;
+  int64_t best_waste = INT64_MAX;
+  for (int64_t items = most_items; items >= 1; --items) {
+    const int64_t share = ceil_div(num_panels, items * num_threads);
+    const int64_t rounds = ceil_div(ceil_div(num_panels, share), num_threads);
+    const int64_t waste = rounds * num_threads * share - num_panels;
+    if (waste < best_waste) {
+      best = share;
+      best_waste = waste;
+    }
+  }
+  return best;
+}
+
+/// A group's products, as far as sharing out needs to know them.
+struct GroupShape {
+  int64_t num_panels = 0;  ///< of all its matrices
+  int64_t num_rows = 0;
+  int64_t cols = 0;
+  bool has_tiles = false;
+  bool all_made = true;  ///< all panels are made from the file's rows: once for all rows
+};
+
+Shares share_out(const GroupShape& group, int num_threads) {
+  // Rows of a group stay in a second-level cache, in their form, while weights pass by.
   constexpr int64_t kGroupBytes = 256 << 10;
+  constexpr int64_t kTileGroupBytes = 768 << 10;
   // Kernels take panels two at a time and rows in tiles.
   constexpr int64_t kPanelStep = 2;
   constexpr int64_t kRowStep = 32;
   static_assert(kRowStep % kTileRows == 0);
   // Enough items that a thread which is held up does not hold up the others for long, and small
   // ones where a few rows pass by the weights in microseconds.
-  const int64_t items_a_thread = num_rows < kRowStep ? 64 : 8;
+  const int64_t items_a_thread = group.num_rows < kRowStep ? 64 : 8;
   Shares shares;
-  shares.rows_a_group = std::max<int64_t>(1, kGroupBytes / cols / kRowStep) * kRowStep;
-  if (in_one_group) shares.rows_a_group = num_rows;
-  shares.num_groups = ceil_div(num_rows, shares.rows_a_group);
-  const int64_t panels = num_panels * shares.num_groups / (items_a_thread * num_threads);
+  const int64_t group_bytes = group.has_tiles ? kTileGroupBytes / 2 : kGroupBytes;
+  shares.rows_a_group = std::max<int64_t>(1, group_bytes / group.cols / kRowStep) * kRowStep;
+  if (group.all_made) shares.rows_a_group = group.num_rows;
+  shares.num_groups = ceil_div(group.num_rows, shares.rows_a_group);
+  if (group.has_tiles && !group.all_made) {
+    shares.num_groups = ceil_div(group.num_rows, std::min(shares.rows_a_group, kTileMostRows));
+    shares.rows_a_group =
+        ceil_div(ceil_div(group.num_rows, shares.num_groups), kRowStep) * kRowStep;
+  }
+  const int64_t panels = group.num_panels * shares.num_groups / (items_a_thread * num_threads);
   shares.panels_a_share = std::max<int64_t>(1, panels / kPanelStep) * kPanelStep;
-  shares.num_shares = ceil_div(num_panels, shares.panels_a_share);
+  // Setting up the tiles takes about as long as a few hundred weights.
+  constexpr int64_t kTileItemsAThread = 4;
+  if (group.has_tiles && group.num_rows <= 2 * kTileGroupRows) {
+    shares.panels_a_share = even_share(group.num_panels, num_threads, kTileItemsAThread);
+  }
+  shares.num_shares = ceil_div(group.num_panels, shares.panels_a_share);
   return shares;
 }
 
@@ -128,37 +187,45 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
 
 void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks) {
   if (x.rows == 0) return;
-  Input input{x, {}};
-  bool any_integers = false;
-  bool all_made = true;
-  size_t scratch_bytes = 0;
-  int64_t num_panels = 0;
+  GroupShape group;
+  group.num_rows = x.rows;
+  group.cols = x.cols;
+  InputForms forms;
+  size_t made_bytes = 0;
   for (const LinearTask& task : tasks) {
     check_task(x, task);
     const CpuMatrix& matrix = matrix_of(task);
-    num_panels += matrix.num_panels();
-    any_integers |= !is_float(matrix);
-    all_made &= matrix.makes_panels();
-    scratch_bytes = std::max(scratch_bytes, matrix.scratch_bytes());
+    group.num_panels += matrix.num_panels();
+    group.all_made &= matrix.makes_panels();
+    made_bytes = std::max(made_bytes, matrix.scratch_bytes());
+    forms.add(matrix.input_form());
   }
-  if (any_integers) quantize(context, input);
-  const Shares shares = share_out(num_panels, x.rows, x.cols, context.pool.num_threads(), all_made);
-  context.reserve_panels(scratch_bytes);
+  group.has_tiles = forms.tiles;
+  const PreparedInput input = prepare_input(context, x, forms);
+  const int num_threads = context.pool.num_threads();
+  const Shares shares = share_out(group, num_threads);
+  context.reserve_panels(made_bytes);
+  constexpr size_t kTileFloats = kTileScratchBytes / sizeof(float);
+  static_assert(kTileScratchBytes % 64 == 0);
+  float* tile_scratch = forms.tiles ? context.scratch(kTileFloats * num_threads) : nullptr;
   const auto run_item = [&](int64_t item, int worker) {
-    const int64_t group = item / shares.num_shares;
-    const int64_t first_row = group * shares.rows_a_group;
+    const int64_t row_group = item / shares.num_shares;
+    const int64_t first_row = row_group * shares.rows_a_group;
     const int64_t end_row = std::min(x.rows, first_row + shares.rows_a_group);
     int64_t first = item % shares.num_shares * shares.panels_a_share;
-    int64_t end = std::min(num_panels, first + shares.panels_a_share);
+    int64_t end = std::min(group.num_panels, first + shares.panels_a_share);
+    Scratch scratch;
+    if (forms.tiles) scratch.tiles = tile_scratch + kTileFloats * worker;
     // The tasks whose panels are among them.
     for (const LinearTask& task : tasks) {
       const CpuMatrix& matrix = matrix_of(task);
       const int64_t task_end = std::min(end, matrix.num_panels());
       if (first < task_end) {
         if (!matrix.makes_panels()) {
-          run_panels(context, input, task, first, task_end, first_row, end_row, nullptr);
-        } else if (group == 0) {  // made once for all rows
-          run_panels(context, input, task, first, task_end, 0, x.rows, context.panels_of(worker));
+          run_part(context, input, {task, first, task_end, first_row, end_row}, scratch);
+        } else if (row_group == 0) {  // made once for all rows
+          scratch.panels = context.panels_of(worker);
+          run_part(context, input, {task, first, task_end, 0, x.rows}, scratch);
         }
       }
       first = std::max<int64_t>(0, first - matrix.num_panels());

@@ -7,7 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "backend/cpu/kernels/kernel_table.h"
 #include "base/checked.h"
 
 namespace headrace {
@@ -43,20 +42,27 @@ constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
 
 }  // namespace
 
+Packing packing_for(const KernelTable& kernels) {
+  if (kernels.tile_panels != nullptr) return {MatrixStorage::packed, PanelOrder::tiles};
+  if (kernels.int_panels != nullptr) return {MatrixStorage::packed, PanelOrder::columns};
+  return {MatrixStorage::decoded, PanelOrder::columns};
+}
+
 Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, ThreadPool& pool,
-                                                   MatrixStorage storage, WeightMemory& memory) {
+                                                   const Packing& packing, WeightMemory& memory) {
   HEADRACE_ASSIGN(const size_t row_bytes, check_view(weight));
   std::unique_ptr<CpuMatrix> matrix(new CpuMatrix);
   matrix->rows_ = weight.rows;
   matrix->cols_ = weight.cols;
   matrix->format_ = weight.format;
+  MatrixStorage storage = packing.storage;
   if (storage == MatrixStorage::packed && weight.format == Format::f32) {
     storage = MatrixStorage::decoded;
   }
   matrix->storage_ = storage;
   matrix->row_bytes_ = row_bytes;
   if (weight.data_stays) {
-    matrix->leave_in_place(weight);
+    matrix->leave_in_place(weight, packing.order);
     return matrix;
   }
   const int64_t num_panels = matrix->num_panels();
@@ -64,7 +70,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   if (storage == MatrixStorage::decoded) {
     panel_size = static_cast<uint64_t>(weight.cols) * kPanelRows * sizeof(float);
   } else if (storage == MatrixStorage::packed) {
-    if (const auto layout = panel_layout(weight.format)) {
+    if (const auto layout = panel_layout(weight.format, packing.order, weight.cols)) {
       matrix->layout_ = *layout;
       panel_size = panel_bytes(*layout, weight.cols);
     } else {
@@ -98,10 +104,10 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   return matrix;
 }
 
-void CpuMatrix::leave_in_place(const WeightView& weight) {
+void CpuMatrix::leave_in_place(const WeightView& weight, PanelOrder order) {
   if (storage_ == MatrixStorage::decoded) storage_ = MatrixStorage::source;
   if (storage_ == MatrixStorage::packed) {
-    if (const auto layout = panel_layout(format_)) {
+    if (const auto layout = panel_layout(format_, order, cols_)) {
       layout_ = *layout;
     } else {
       storage_ = MatrixStorage::source;
@@ -194,6 +200,12 @@ void CpuMatrix::decode_row(int64_t row, float* out) const {
 std::optional<PanelFormat> CpuMatrix::panel_format() const {
   if (storage_ != MatrixStorage::packed) return std::nullopt;
   return layout_.format;
+}
+
+InputForm CpuMatrix::input_form() const {
+  if (storage_ != MatrixStorage::packed) return InputForm::floats;
+  if (layout_.order == PanelOrder::tiles) return InputForm::tiles;
+  return layout_.format < PanelFormat::f16 ? InputForm::integers : InputForm::floats;
 }
 
 const std::byte* CpuMatrix::source_row(int64_t row) const {

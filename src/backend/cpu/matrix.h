@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/kernels/kernel_table.h"
 #include "backend/cpu/panel_pack.h"
 #include "backend/cpu/weight_memory.h"
 #include "base/function_ref.h"
@@ -21,6 +22,18 @@ enum class MatrixStorage : uint8_t {
   packed,   ///< panels of about the file's size: panel_pack.h
 };
 
+struct Packing {
+  MatrixStorage storage = MatrixStorage::packed;
+  PanelOrder order = PanelOrder::columns;  ///< of packed storage
+};
+
+/// What these kernels multiply.
+Packing packing_for(const KernelTable& kernels);
+
+/// What a matrix's panels are multiplied with: rows of activations as they are, or made into
+/// integers or tiles first.
+enum class InputForm : uint8_t { floats, integers, tiles };
+
 class CpuMatrix final : public Matrix {
  public:
   /// Checks sizes and packs. Where `packed` is asked for, formats that have no such panels become
@@ -28,7 +41,7 @@ class CpuMatrix final : public Matrix {
   /// panels become when they are used, and `decoded` becomes `source`. Errors: corrupt_data (sizes
   /// that do not fit each other). Throws std::bad_alloc.
   static Result<std::unique_ptr<CpuMatrix>> pack(const WeightView& weight, ThreadPool& pool,
-                                                 MatrixStorage storage, WeightMemory& memory);
+                                                 const Packing& packing, WeightMemory& memory);
 
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
@@ -42,8 +55,9 @@ class CpuMatrix final : public Matrix {
   /// One row as the format's reference decode gives it. out: [cols].
   void decode_row(int64_t row, float* out) const;
 
-  /// What panels hold; nothing: floats.
+  /// What panels hold; nothing: f32.
   std::optional<PanelFormat> panel_format() const;
+  InputForm input_form() const;
 
   /// Whether panels are made from the file's rows when they are used; else they lie in memory.
   bool makes_panels() const { return source_ != nullptr; }
@@ -66,7 +80,7 @@ class CpuMatrix final : public Matrix {
   using RowSource = FunctionRef<const std::byte*(int64_t)>;
 
   CpuMatrix() = default;
-  void leave_in_place(const WeightView& weight);
+  void leave_in_place(const WeightView& weight, PanelOrder order);
   void allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels);
   void fill_panel(int64_t panel, RowSource source, float* row_scratch);
   void decode_panel(int64_t panel, RowSource source, float* row_scratch, float* out) const;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/cpu/kernels/kernel_table.h"
+#include "backend/cpu/tile_codes.h"
 #include "base/checked.h"
 #include "quant/q4_0.h"
 #include "quant/q4_1.h"
@@ -128,8 +129,11 @@ void store_four(uint8_t* out, uint32_t v) {
   std::memcpy(out, &v, 4);
 }
 
-/// Four columns of one row at once, as the four bytes of a word.
-void write_codes(PanelCodes kind, const uint8_t* codes, uint8_t* block) {
+/// In the order of columns: four columns of one row at once, as the four bytes of a word.
+void write_codes(const PanelLayout& layout, const uint8_t* codes, int64_t lane, uint8_t* block) {
+  const PanelCodes kind = layout.codes;
+  if (layout.order == PanelOrder::tiles) return write_tile_codes(kind, codes, lane, block);
+  block += 4 * lane;
   if (kind == PanelCodes::s8) {
     for (int s = 0; s < 8; ++s) store_four(block + 64 * s, load_four(codes + 4 * s));
     return;
@@ -154,7 +158,10 @@ void write_codes(PanelCodes kind, const uint8_t* codes, uint8_t* block) {
   }
 }
 
-void read_codes(PanelCodes kind, const uint8_t* block, uint8_t* codes) {
+void read_codes(const PanelLayout& layout, const uint8_t* block, int64_t lane, uint8_t* codes) {
+  const PanelCodes kind = layout.codes;
+  if (layout.order == PanelOrder::tiles) return read_tile_codes(kind, block, lane, codes);
+  block += 4 * lane;
   if (kind == PanelCodes::s8) {
     for (int s = 0; s < 8; ++s) store_four(codes + 4 * s, load_four(block + 64 * s));
     return;
@@ -170,8 +177,8 @@ void read_codes(PanelCodes kind, const uint8_t* block, uint8_t* codes) {
   }
 }
 
-/// Where the parts of one row's block are in a panel: its codes, f16 at d and m, small numbers at
-/// small[0], small[1].
+/// Where the parts of one row's block are in a panel: the block's codes, f16 at d and m, small
+/// numbers at small[0], small[1].
 struct Places {
   size_t codes = 0;
   size_t d = 0;
@@ -187,7 +194,7 @@ Places places_of(const PanelLayout& layout, int64_t block, int64_t lane) {
   const int64_t within = block % kRecordBlocks[kind];
   const auto at = [](int64_t place) { return static_cast<size_t>(place); };
   Places out;
-  out.codes = at(record + kRecordScalesBytes[kind] + within * code_bytes + 4 * lane);
+  out.codes = at(record + kRecordScalesBytes[kind] + within * code_bytes);
   out.d = at(record + 2 * lane);
   out.m = at(record + 32 + 2 * lane);
   switch (layout.scales) {
@@ -223,7 +230,7 @@ void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     const Block32 block = read_block32<kFormat>(row, i);
     const Places places = places_of(layout, i, lane);
-    write_codes(layout.codes, block.codes, panel + places.codes);
+    write_codes(layout, block.codes, lane, panel + places.codes);
     std::memcpy(panel + places.d, &block.d, 2);
     if (has_min(layout.scales)) std::memcpy(panel + places.m, &block.m, 2);
     if (has_small(layout.scales)) {
@@ -233,24 +240,29 @@ void pack_row(const PanelLayout& layout, const std::byte* row, int64_t cols, int
   }
 }
 
-/// 16-bit floats: value k of lane `lane` is number k * 16 + lane of the panel.
-void pack_halves(const std::byte* row, int64_t cols, int64_t lane, uint8_t* panel) {
+/// 16-bit floats. In the order of columns value k of lane `lane` is number k * 16 + lane.
+void pack_halves(const PanelLayout& layout, const std::byte* row, int64_t cols, int64_t lane,
+                 uint8_t* panel) {
+  if (layout.order == PanelOrder::tiles) {
+    return write_tile_halves(layout.codes, row, cols, lane, panel);
+  }
   for (int64_t k = 0; k < cols; ++k) {
     std::memcpy(panel + 2 * (k * kPanelRows + lane), row + 2 * k, 2);
   }
 }
 
-void unpack_halves(PanelCodes kind, const uint8_t* panel, int64_t cols, int64_t lane, float* out) {
+void unpack_halves(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
+                   float* out) {
   for (int64_t k = 0; k < cols; ++k) {
+    const int64_t at = layout.order == PanelOrder::tiles ? place_of_half(layout.codes, k, lane)
+                                                         : k * kPanelRows + lane;
     uint16_t half;
-    std::memcpy(&half, panel + 2 * (k * kPanelRows + lane), 2);
-    out[k] = kind == PanelCodes::f16 ? f16_to_f32(half) : bf16_to_f32(half);
+    std::memcpy(&half, panel + 2 * at, 2);
+    out[k] = layout.codes == PanelCodes::f16 ? f16_to_f32(half) : bf16_to_f32(half);
   }
 }
 
-}  // namespace
-
-std::optional<PanelLayout> panel_layout(Format format) {
+std::optional<PanelLayout> layout_in_columns(Format format) {
   switch (format) {
     case Format::q4_0:
       return PanelLayout{PanelFormat::q4_0, PanelCodes::u4, PanelScales::one, 8};
@@ -275,6 +287,14 @@ std::optional<PanelLayout> panel_layout(Format format) {
     default:
       return std::nullopt;
   }
+}
+
+}  // namespace
+
+std::optional<PanelLayout> panel_layout(Format format, PanelOrder order, int64_t cols) {
+  auto layout = layout_in_columns(format);
+  if (layout && cols % kBlockCols == 0) layout->order = order;
+  return layout;
 }
 
 size_t panel_bytes(const PanelLayout& layout, int64_t cols) {
@@ -307,14 +327,14 @@ void pack_panel_row(const PanelLayout& layout, const std::byte* row, int64_t col
       return pack_row<PanelFormat::q6_k>(layout, row, cols, lane, panel);
     case PanelFormat::f16:
     case PanelFormat::bf16:
-      return pack_halves(row, cols, lane, panel);
+      return pack_halves(layout, row, cols, lane, panel);
   }
 }
 
 void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t cols, int64_t lane,
                       float* out) {
   if (layout.scales == PanelScales::none) {
-    return unpack_halves(layout.codes, panel, cols, lane, out);
+    return unpack_halves(layout, panel, cols, lane, out);
   }
   const auto half_at = [&](size_t place) {
     uint16_t half;
@@ -324,7 +344,7 @@ void unpack_panel_row(const PanelLayout& layout, const uint8_t* panel, int64_t c
   for (int64_t i = 0; i < cols / kBlockCols; ++i) {
     uint8_t q[32];
     const Places places = places_of(layout, i, lane);
-    read_codes(layout.codes, panel + places.codes, q);
+    read_codes(layout, panel + places.codes, lane, q);
     const float d = half_at(places.d);
     float scale[2] = {d, d};
     float min = 0.0F;

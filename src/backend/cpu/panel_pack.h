@@ -17,10 +17,12 @@ struct PanelLayout {
   PanelCodes codes;
   PanelScales scales;
   int code_offset;  ///< weight 0 has this code (with_min, k_min: 0)
+  PanelOrder order = PanelOrder::columns;
 };
 
-/// Nothing for formats that are kept as in the file.
-std::optional<PanelLayout> panel_layout(Format format);
+/// Nothing for formats that are kept as in the file. In the order of tiles cols has to be a
+/// multiple of 32: matrices that have other columns, of f16 or bf16, get the other order.
+std::optional<PanelLayout> panel_layout(Format format, PanelOrder order, int64_t cols);
 
 /// A multiple of 64.
 size_t panel_bytes(const PanelLayout& layout, int64_t cols);

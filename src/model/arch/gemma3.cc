@@ -3,6 +3,7 @@
 // arXiv:2503.19786, and query_pre_attn_scalar of the published configs. GGUF files store the norms'
 // weights with the 1 already added.
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,15 +31,15 @@ class Gemma3 final : public Decoder {
   Gemma3(ModelConfig config, Loader& load) : Decoder(std::move(config), load) {
     const int64_t embedding = config_.embedding_length;
     const int64_t hidden = config_.feed_forward_length;
-    const int64_t dim = config_.head_dim;
     const float eps = config_.norm_eps;
     embedding_.scale = std::sqrt(static_cast<float>(embedding));
     for (int64_t i = 0; i < config_.num_layers; ++i) {
       Layer layer;
       layer.attention_norm = load.norm(layer_tensor(i, "attn_norm"), embedding, eps);
       layer.attention = load_attention(load, i);
-      layer.attention.q_norm = load.norm(layer_tensor(i, "attn_q_norm"), dim, eps);
-      layer.attention.k_norm = load.norm(layer_tensor(i, "attn_k_norm"), dim, eps);
+      std::tie(layer.attention.q_norm, layer.attention.k_norm) =
+          load.head_norms(layer_tensor(i, "attn_q_norm"), layer_tensor(i, "attn_k_norm"),
+                          {.head_dim = config_.head_dim, .rope_dims = config_.rope.dims}, eps);
       layer.attention_post_norm = load.norm(layer_tensor(i, "post_attention_norm"), embedding, eps);
       layer.mlp_norm = load.norm(layer_tensor(i, "ffn_norm"), embedding, eps);
       layer.mlp.gate = load.linear(layer_tensor(i, "ffn_gate"), hidden, embedding);

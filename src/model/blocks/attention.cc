@@ -14,14 +14,18 @@ void AttentionBlock::apply(Backend& backend, const Tensor& x, const Tensor& angl
   const Tensor attended = a.attended.view(x.rows);
   const KvView& view = cache.layers[static_cast<size_t>(layer_in_group)];
 
-  const std::array tasks = {q.task(queries), k.task(keys), v.task(values)};
-  backend.linear_group(x, tasks);
-  if (q_norm) q_norm->apply_to_heads(backend, queries);
-  if (k_norm) k_norm->apply_to_heads(backend, keys);
+  const std::array products = {q.task(queries), k.task(keys), v.task(values)};
+  backend.linear_group(x, products);
+  QkvTask task;
+  task.q = queries;
+  task.k = keys;
+  task.v = values;
+  task.angles = angles;
+  if (q_norm) task.q_norm = q_norm->weight.view();
+  if (k_norm) task.k_norm = k_norm->weight.view();
+  if (k_norm) task.norm_eps = k_norm->eps;
   // The loader orders the rows of q and k so that pairs are always (i, i + dims / 2).
-  backend.rope(queries, angles, params.head_dim, RopePairing::neox);
-  backend.rope(keys, angles, params.head_dim, RopePairing::neox);
-  backend.kv_write(keys, values, view, cache.sequences);
+  backend.finish_qkv(task, view, cache.sequences);
   backend.attention(queries, view, params, cache.sequences, attended);
   backend.linear(attended, output.task(out));
 }

@@ -10,7 +10,10 @@ void f16_panels(const FloatRun& args);
 void bf16_panels(const FloatRun& args);
 void quantize_row(const float* values, int64_t row, const QuantizedRows& x);
 extern const PanelFunction int_panels[kNumIntPanelFormats];
+void tile_rows(const float* values, int64_t stride, int64_t group, const TileRows& x);
+extern const TileFunction tile_panels[kNumPanelFormats];
 void attend(const AttentionTile& args);
+extern const Q8Kernels q8_kernels;
 void attend_merge(float* total_max, float* total_sum, float* total_out, float part_max,
                   float part_sum, const float* part_out, int64_t head_dim);
 void rms_norm(const float* x, const float* weight, int64_t n, float eps, float* out);

@@ -10,20 +10,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/cpu/kernels/attention_args.h"
 #include "backend/cpu/kernels/panel_layout.h"
 #include "backend/cpu/kernels/sampling_kernels.h"
+#include "backend/cpu/kernels/tile_layout.h"
 
 namespace headrace {
 
 /// Output rows of a weight matrix that are interleaved, and the lanes of every kernel's arithmetic:
 /// a kernel sees 16 lanes whatever the width of the machine's vectors.
 inline constexpr int64_t kPanelRows = 16;
-
-/// Keys per step of the online softmax, aligned to absolute positions.
-inline constexpr int64_t kAttentionBlockKeys = 128;
-
-/// Query rows of one call to KernelTable::attend.
-inline constexpr int64_t kMaxQueryRows = 32;
 
 /// Consecutive panels of float weights times rows of activations.
 struct FloatRun {
@@ -75,37 +71,31 @@ struct PanelRun {
   int64_t out_stride = 0;
 };
 
-/// Online softmax of some query rows over one range of keys of one KV head.
-struct AttentionTile {
-  // The pages of one layer, see kv_view.h. Offsets are in elements from a page's start.
-  const std::byte* pages = nullptr;
-  size_t block_stride_bytes = 0;
-  const int32_t* block_table = nullptr;
-  int64_t block_tokens = 0;
-  int64_t head_dim = 0;
-  int64_t key_offset = 0;    ///< of this head's key panels [block_tokens / 16][head_dim][16]
-  int64_t value_offset = 0;  ///< of this head's values [block_tokens][head_dim]
-  bool f16 = false;          ///< else f32
+/// Rows of activations as bf16, to nearest even: groups of 16 rows, the last one filled with zeros,
+/// each [cols / 32][16 pairs of columns][16 rows][2]. One row alone: its columns in their order.
+/// cols is a multiple of 32.
+struct TileRows {
+  uint16_t* tiles = nullptr;  ///< aligned to 64 bytes
+  int64_t cols = 0;
+  int64_t num_rows = 0;
+};
 
-  float scale = 1.0F;
-  float soft_cap = 0.0F;  ///< 0: none
-
-  int64_t num_rows = 0;             ///< 1 to kMaxQueryRows
-  const float* const* q = nullptr;  ///< [num_rows] pointers to [head_dim]
-  const int64_t* lo = nullptr;      ///< [num_rows]: the row sees keys [lo, hi)
-  const int64_t* hi = nullptr;
-  int64_t begin = 0;  ///< absolute key range of this call; begin is a multiple of
-  int64_t end = 0;    ///< kAttentionBlockKeys
-
-  // State, written afresh: of each row the largest score, the sum of exp(score - largest), and
-  // the values weighted by it.
-  float* max = nullptr;      ///< [num_rows]
-  float* sum = nullptr;      ///< [num_rows]
-  float* out = nullptr;      ///< [num_rows, head_dim]
-  float* scratch = nullptr;  ///< [num_rows * kAttentionBlockKeys]
+/// Consecutive panels of weights in the order of tiles times a range of rows of activations.
+struct TileRun {
+  const uint8_t* panels = nullptr;  ///< see tile_layout.h
+  int64_t panel_bytes = 0;          ///< from one panel to the next
+  TileRows x;
+  int64_t first_row = 0;        ///< of x and out; a multiple of kTileGroupRows
+  int64_t num_rows = 0;         ///< at most kTileMostRows
+  int64_t num_outputs = 0;      ///< weight rows; the last panel may have fewer than 16
+  const float* bias = nullptr;  ///< [num_outputs] or null
+  float* out = nullptr;         ///< [x.num_rows, num_outputs], out_stride apart
+  int64_t out_stride = 0;
+  void* scratch = nullptr;  ///< kTileScratchBytes, aligned to 64 bytes
 };
 
 using PanelFunction = void (*)(const PanelRun& args);
+using TileFunction = void (*)(const TileRun& args);
 
 struct KernelTable {
   const char* name;
@@ -118,6 +108,14 @@ struct KernelTable {
   /// where quantize_row is.
   const PanelFunction* int_panels;
 
+  /// Rounds a group of kTileGroupRows rows, fewer at the end, of which the first in all is
+  /// `values`; rows are stride apart. Null: this table has no tiles. Where it has, weights are
+  /// packed in the order of tiles, and quantize_row and int_panels are null.
+  void (*tile_rows)(const float* values, int64_t stride, int64_t group,
+                    const TileRows& x) = nullptr;
+  /// [kNumPanelFormats]: the same products. Null where tile_rows is.
+  const TileFunction* tile_panels = nullptr;
+
   // out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]), by the type of the weights. Null:
   // this table has only floats.
   void (*f32_panels)(const FloatRun& args);
@@ -125,6 +123,7 @@ struct KernelTable {
   void (*bf16_panels)(const FloatRun& args);
 
   void (*attend)(const AttentionTile& args);
+  const Q8Kernels* q8;
   /// total = total merged with part, for one row: (max, sum, out [head_dim]).
   void (*attend_merge)(float* total_max, float* total_sum, float* total_out, float part_max,
                        float part_sum, const float* part_out, int64_t head_dim);

@@ -38,13 +38,17 @@ enum class PanelCodes : uint8_t { u4, u5, u6, s8, f16, bf16 };
 enum class PanelScales : uint8_t { one, with_min, k_min, k_signed, none };
 
 /// By PanelScales: blocks of a record, and bytes of its scales.
-inline constexpr int64_t kRecordBlocks[] = {2, 1, 8, 8};
-inline constexpr int64_t kRecordScalesBytes[] = {64, 64, 320, 320};
+inline constexpr int64_t kRecordBlocks[] = {2, 1, 8, 8, 1};
+inline constexpr int64_t kRecordScalesBytes[] = {64, 64, 320, 320, 0};
 /// By PanelCodes: bytes of a block's codes.
-inline constexpr int64_t kBlockCodesBytes[] = {256, 320, 384, 512};
+inline constexpr int64_t kBlockCodesBytes[] = {256, 320, 384, 512, 1024, 1024};
 
-/// What is packed; integers first, in the order of KernelTable::int_panels.
+/// How the codes of a block are ordered: as above, or as in tile_layout.h.
+enum class PanelOrder : uint8_t { columns, tiles };
+
+/// What is packed, in the order of KernelTable::int_panels and tile_panels; integers first.
 enum class PanelFormat : uint8_t { q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16, bf16 };
 inline constexpr int kNumIntPanelFormats = 8;
+inline constexpr int kNumPanelFormats = 10;
 
 }  // namespace headrace

@@ -18,6 +18,12 @@ namespace avx2 {
 extern const KernelTable kVnniTable;
 }
 HEADRACE_TABLE(avx512)
+HEADRACE_TABLE(amx)
+#elif defined(__aarch64__)
+HEADRACE_TABLE(neon)
+namespace neon {
+extern const KernelTable kDotTable;
+}
 #endif
 #undef HEADRACE_TABLE
 
@@ -26,6 +32,9 @@ std::vector<const KernelTable*> kernel_tables(Isa isa) {
 #if defined(__x86_64__)
   const CpuFeatures& cpu = cpu_features();
   switch (isa) {
+    case Isa::amx:
+      if (cpu.amx_bf16 && cpu.avx512_bf16 && cpu.avx512_vbmi) tables.push_back(&amx::kTable);
+      break;
     case Isa::avx512:
       if (cpu.avx512_vnni) tables.push_back(&avx512::kTable);
       break;
@@ -33,11 +42,17 @@ std::vector<const KernelTable*> kernel_tables(Isa isa) {
       if (cpu.avx_vnni) tables.push_back(&avx2::kVnniTable);
       if (cpu.avx2) tables.push_back(&avx2::kTable);
       break;
+    case Isa::neon:
+      break;
     case Isa::reference:
       if (cpu.avx512) tables.push_back(&reference_avx512::kTable);
       if (cpu.avx2) tables.push_back(&reference_avx2::kTable);
       break;
   }
+#elif defined(__aarch64__)
+  const CpuFeatures& cpu = cpu_features();
+  if (isa == Isa::neon && cpu.neon_dot) tables.push_back(&neon::kDotTable);
+  if (isa == Isa::neon && cpu.neon) tables.push_back(&neon::kTable);
 #endif
   if (isa == Isa::reference) tables.push_back(&reference_baseline::kTable);
   return tables;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "backend/cpu/kernels/body/math.inl"
+#include "backend/cpu/kernels/body/steps.inl"
 #include "backend/cpu/kernels/body/vec.inl"
 
 namespace headrace {
@@ -32,17 +33,36 @@ struct Pages {
   }
 };
 
-/// scores[r][0..16) = q[r] . the keys of a panel, unscaled.
-template <int kRows, class T>
-HEADRACE_INLINE void score_panel(const T* panel, const float* const* q, int64_t head_dim,
-                                 float* scores) {
-  F16x sum[kRows];
-  for (int r = 0; r < kRows; ++r) sum[r] = splat(0.0F);
-  for (int64_t d = 0; d < head_dim; ++d) {
-    const F16x k = load(panel + 16 * d);
-    for (int r = 0; r < kRows; ++r) sum[r] = mul_add(k, splat(q[r][d]), sum[r]);
+// Sums of a tile: enough chains of multiply-adds to fill the pipeline, and few enough to stay in
+// registers beside what they are made of.
+constexpr int kTileSums = HEADRACE_LANES == 16 ? 16 : HEADRACE_LANES == 8 ? 4 : 2;
+constexpr int kMostTileRows = HEADRACE_LANES == 4 ? 2 : 4;
+constexpr int tile_width(int rows) {
+  const int width = kTileSums / rows;
+  return width > 4 ? 4 : width < 1 ? 1 : width;
+}
+
+/// scores[r][16 * i + lane] = q[r] . the keys of panel i, unscaled.
+template <int kRows, int kPanelsAtOnce, class T>
+HEADRACE_INLINE void score_panels(const T* const* panels, const float* const* q, int64_t head_dim,
+                                  float* scores) {
+  F16x sums[kRows][kPanelsAtOnce];
+  for (auto& row : sums) {
+    for (F16x& sum : row) sum = splat(0.0F);
   }
-  for (int r = 0; r < kRows; ++r) store(scores + r * kAttentionBlockKeys, sum[r]);
+  for (int64_t d = 0; d < head_dim; ++d) {
+    F16x k[kPanelsAtOnce];
+    for (int i = 0; i < kPanelsAtOnce; ++i) k[i] = load(panels[i] + 16 * d);
+    for (int r = 0; r < kRows; ++r) {
+      const F16x query = splat(q[r][d]);
+      for (int i = 0; i < kPanelsAtOnce; ++i) sums[r][i] = mul_add(k[i], query, sums[r][i]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int i = 0; i < kPanelsAtOnce; ++i) {
+      store(scores + r * kAttentionBlockKeys + 16 * i, sums[r][i]);
+    }
+  }
 }
 
 /// Scores of one row and 16 keys: scaled, capped, kNoScore where the row does not see the key.
@@ -63,46 +83,52 @@ HEADRACE_INLINE F16x finish_scores(const AttentionTile& a, F16x s, int64_t row, 
   return s;
 }
 
-/// out[r] = out[r] * correction[r] + sum over keys [lo, hi) of weights[r][key - block] * value.
-template <int kRows, class T>
-HEADRACE_INLINE void add_values(const AttentionTile& a, const T* const* values, int64_t num_keys,
-                                const float* weights, const float* correction, float* out) {
-  int64_t d = 0;
-  for (; d + 16 <= a.head_dim; d += 16) {
-    F16x sum[kRows];
-    for (int r = 0; r < kRows; ++r) sum[r] = load(out + r * a.head_dim + d) * splat(correction[r]);
-    for (int64_t j = 0; j < num_keys; ++j) {
-      const F16x v = load(values[j] + d);
-      for (int r = 0; r < kRows; ++r) {
-        sum[r] = mul_add(v, splat(weights[r * kAttentionBlockKeys + j]), sum[r]);
-      }
+/// Weighted sums of values: of each row, what it holds times its correction, plus the values of
+/// num_keys keys times their weights.
+struct ValueSums {
+  int64_t head_dim;
+  int64_t num_keys;
+  const float* weights;     ///< [rows], kAttentionBlockKeys apart
+  const float* correction;  ///< [rows]
+  float* out;               ///< [rows, head_dim]
+};
+
+/// Of kRows rows, kVectors times sixteen features from d on.
+template <int kRows, int kVectors, class T>
+HEADRACE_INLINE void add_features(const ValueSums& a, const T* const* values, int64_t d) {
+  F16x sums[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (int i = 0; i < kVectors; ++i) {
+      sums[r][i] = load(a.out + r * a.head_dim + d + 16 * i) * splat(a.correction[r]);
     }
-    for (int r = 0; r < kRows; ++r) store(out + r * a.head_dim + d, sum[r]);
   }
-  for (; d < a.head_dim; ++d) {
+  for (int64_t j = 0; j < a.num_keys; ++j) {
+    F16x v[kVectors];
+    for (int i = 0; i < kVectors; ++i) v[i] = load(values[j] + d + 16 * i);
     for (int r = 0; r < kRows; ++r) {
-      float sum = out[r * a.head_dim + d] * correction[r];
-      for (int64_t j = 0; j < num_keys; ++j) {
-        sum = mul_add_one(load_one(values[j] + d), weights[r * kAttentionBlockKeys + j], sum);
-      }
-      out[r * a.head_dim + d] = sum;
+      const F16x weight = splat(a.weights[r * kAttentionBlockKeys + j]);
+      for (int i = 0; i < kVectors; ++i) sums[r][i] = mul_add(v[i], weight, sums[r][i]);
     }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int i = 0; i < kVectors; ++i) store(a.out + r * a.head_dim + d + 16 * i, sums[r][i]);
   }
 }
 
-/// Calls f.template operator()<n>(first) over groups of rows that fit the registers.
-template <class F>
-HEADRACE_INLINE void for_row_groups(int64_t num_rows, F&& f) {
-  constexpr int kRows = HEADRACE_LANES == 4 ? 2 : HEADRACE_LANES == 8 ? 4 : 8;
-  int64_t r = 0;
-  for (; r + kRows <= num_rows; r += kRows) f.template operator()<kRows>(r);
-  if constexpr (kRows > 4) {
-    for (; r + 4 <= num_rows; r += 4) f.template operator()<4>(r);
+template <int kRows, class T>
+HEADRACE_INLINE void add_values(const ValueSums& a, const T* const* values) {
+  in_steps<tile_width(kRows)>(0, a.head_dim / 16, [&]<int kVectors>(int64_t vector) {
+    add_features<kRows, kVectors>(a, values, 16 * vector);
+  });
+  for (int64_t d = a.head_dim / 16 * 16; d < a.head_dim; ++d) {
+    for (int r = 0; r < kRows; ++r) {
+      float sum = a.out[r * a.head_dim + d] * a.correction[r];
+      for (int64_t j = 0; j < a.num_keys; ++j) {
+        sum = mul_add_one(load_one(values[j] + d), a.weights[r * kAttentionBlockKeys + j], sum);
+      }
+      a.out[r * a.head_dim + d] = sum;
+    }
   }
-  if constexpr (kRows > 2) {
-    for (; r + 2 <= num_rows; r += 2) f.template operator()<2>(r);
-  }
-  for (; r < num_rows; ++r) f.template operator()<1>(r);
 }
 
 /// One block of keys [begin, end) that some row sees, within [block, block + 128).
@@ -111,13 +137,16 @@ void attend_block(const AttentionTile& a, int64_t block, int64_t begin, int64_t 
   const Pages<T> pages{a};
   const int64_t first_panel = begin / 16 * 16;
   float correction[kMaxQueryRows];
-  for (int64_t key = first_panel; key < end; key += 16) {
-    const T* panel = pages.key_panel(key);
-    for_row_groups(a.num_rows, [&]<int kRows>(int64_t r) {
-      score_panel<kRows>(panel, a.q + r, a.head_dim,
-                         a.scratch + r * kAttentionBlockKeys + (key - block));
+  const T* panels[kAttentionBlockKeys / 16];
+  const int64_t num_panels = (end - first_panel + 15) / 16;
+  for (int64_t i = 0; i < num_panels; ++i) panels[i] = pages.key_panel(first_panel + 16 * i);
+  in_steps<kMostTileRows>(0, a.num_rows, [&]<int kRows>(int64_t r) {
+    in_steps<tile_width(kRows)>(0, num_panels, [&]<int kPanelsAtOnce>(int64_t i) {
+      score_panels<kRows, kPanelsAtOnce>(
+          panels + i, a.q + r, a.head_dim,
+          a.scratch + r * kAttentionBlockKeys + (first_panel - block) + 16 * i);
     });
-  }
+  });
   for (int64_t r = 0; r < a.num_rows; ++r) {
     float* scores = a.scratch + r * kAttentionBlockKeys;
     F16x largest = splat(a.max[r]);
@@ -144,9 +173,11 @@ void attend_block(const AttentionTile& a, int64_t block, int64_t begin, int64_t 
   }
   const T* values[kAttentionBlockKeys];
   for (int64_t key = begin; key < end; ++key) values[key - begin] = pages.value(key);
-  for_row_groups(a.num_rows, [&]<int kRows>(int64_t r) {
-    add_values<kRows>(a, values, end - begin, a.scratch + r * kAttentionBlockKeys + (begin - block),
-                      correction + r, a.out + r * a.head_dim);
+  in_steps<kMostTileRows>(0, a.num_rows, [&]<int kRows>(int64_t r) {
+    const ValueSums sums = {a.head_dim, end - begin,
+                            a.scratch + r * kAttentionBlockKeys + (begin - block), correction + r,
+                            a.out + r * a.head_dim};
+    add_values<kRows>(sums, values);
   });
 }
 

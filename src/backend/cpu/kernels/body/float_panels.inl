@@ -15,8 +15,8 @@ constexpr int64_t kChunkCols = 64;
 // Machine vectors of outputs that share a load of activations.
 constexpr int kFloatVectors = HEADRACE_LANES == 4 ? 4 : 2;
 constexpr int64_t kFloatPanels = kFloatVectors * HEADRACE_LANES / kPanelRows;
-// As many rows as keep the sums in registers.
-constexpr int kMostFloatRows = HEADRACE_LANES == 16 ? 8 : HEADRACE_LANES == 8 ? 4 : 2;
+// As many rows as keep the sums in registers: 2, 4 or 8.
+constexpr int kMostFloatRows = kVectorRegisters / 2 / kFloatVectors;
 // With more rows than this, 16-bit weights become floats once for all of them.
 constexpr int64_t kRowsWorthConverting = 16;
 
@@ -28,21 +28,25 @@ HEADRACE_INLINE vf load_vector(const float* x) {
   std::memcpy(&v, x, sizeof(v));
   return v;
 }
-#if HEADRACE_LANES > 4
+#if HEADRACE_FMA  // the reference has floats only
 HEADRACE_INLINE vf load_vector(const Half* x) {
 #if HEADRACE_LANES == 16
   return (vf)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
-#else
+#elif HEADRACE_LANES == 8
   return (vf)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+#else
+  return (vf)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const uint16_t*>(x))));
 #endif
 }
 HEADRACE_INLINE vf load_vector(const BHalf* x) {
 #if HEADRACE_LANES == 16
   const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
   return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
-#else
+#elif HEADRACE_LANES == 8
   const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
   return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16);
+#else
+  return (vf)vshll_n_u16(vld1_u16(reinterpret_cast<const uint16_t*>(x)), 16);
 #endif
 }
 #endif
@@ -163,7 +167,7 @@ namespace HEADRACE_ISA_NAMESPACE {
 void f32_panels(const FloatRun& args) {
   float_run<float>(args);
 }
-#if HEADRACE_LANES > 4
+#if HEADRACE_FMA
 void f16_panels(const FloatRun& args) {
   float_run<Half>(args);
 }

@@ -7,15 +7,19 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 namespace {
 
 /// `peak_instruction`: see KernelTable.
-constexpr KernelTable float_table(const char* name, const char* peak_instruction) {
+constexpr KernelTable float_table(const char* name, const Q8Kernels* q8,
+                                  const char* peak_instruction) {
   return {
       .name = name,
       .quantize_row = nullptr,
       .int_panels = nullptr,
+      .tile_rows = nullptr,
+      .tile_panels = nullptr,
       .f32_panels = f32_panels,
       .f16_panels = nullptr,
       .bf16_panels = nullptr,
       .attend = attend,
+      .q8 = q8,
       .attend_merge = attend_merge,
       .rms_norm = rms_norm,
       .rope_neox = rope_neox,

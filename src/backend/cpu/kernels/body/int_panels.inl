@@ -20,9 +20,9 @@
 namespace headrace {
 namespace {
 
-// Machine vectors of outputs that share a load of activations: two panels with AVX-512, the halves
-// of one with AVX2.
-constexpr int kVectors = 2;
+// Machine vectors of outputs that share a load of activations: two panels with AVX-512, the parts
+// of one with AVX2 and NEON.
+constexpr int kVectors = HEADRACE_LANES == 4 ? 4 : 2;
 constexpr int64_t kPanelsTogether = kVectors * HEADRACE_LANES / kPanelRows;
 
 // Most blocks of columns that are unpacked at once: few enough for the first-level cache.
@@ -214,7 +214,7 @@ __attribute__((noinline)) void few_rows(const PanelRun& a) {
     for (int p = 0; p < kPanels; ++p) ahead[p] = panels[p] + kAheadBytes - bytes_a_block;
     RowsOfTile x = rows_of_tile(a.x, a.first_row, 0);
     for (int64_t block = 0; block < num_blocks; ++block) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < kAll; ++v) {
         const uint8_t* data = panels[v / kParts];
         if (v % kParts == 0) {
@@ -253,7 +253,7 @@ HEADRACE_INLINE void add_half(const Block<F>& w, const RowsOfTile& x, int half, 
   vi dot[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) dot[r][v] = zero();
   }
   const vu8(*codes)[kVectors] = &w.codes[kSteps * half];
@@ -261,7 +261,7 @@ HEADRACE_INLINE void add_half(const Block<F>& w, const RowsOfTile& x, int half, 
   if constexpr (kHasLow) {
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) dot[r][v] <<= 7;
     }
     // Codes are loaded anew: keeping them would take the sums' registers.
@@ -271,7 +271,7 @@ HEADRACE_INLINE void add_half(const Block<F>& w, const RowsOfTile& x, int half, 
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     const float x_scale = kHasLow ? x.scale[r] * kLowStep : x.scale[r];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       if constexpr (F::kOffset != 0) {
         dot[r][v] += kHasLow ? centre_of_both<F>(x, half, r) : centre_of_high<F>(x, half, r);

@@ -1,7 +1,16 @@
-// Activations to integers, see QuantizedRows.
+// Activations to integers, see QuantizedRows. What machines do differently is in
+// <set>/quantize_steps.inl:
+//   largest_magnitude_bits(a, b): the bits of the largest magnitude of 32 columns; 0x7f800000 and
+//     more if a number is not finite.
+//   store_bytes(a, b, out, sum_a, sum_b): writes 32 integers as bytes, and their sums.
 #pragma once
 
 #include "backend/cpu/kernels/body/row_tile.inl"
+#if defined(__aarch64__)
+#include "backend/cpu/kernels/neon/quantize_steps.inl"
+#else
+#include "backend/cpu/kernels/avx2/quantize_steps.inl"
+#endif
 
 namespace headrace {
 namespace {
@@ -12,38 +21,12 @@ struct BlockValues {
   F16x b;
 };
 
-/// The bits of the largest magnitude; 0x7f800000 and more if a number is not finite.
-HEADRACE_INLINE int32_t largest_magnitude_bits(const BlockValues& x) {
-  __m256i largest = _mm256_setzero_si256();
-  const __m256i magnitude = _mm256_set1_epi32(INT32_MAX);
-  __m256i parts[4];
-  std::memcpy(parts, &x.a, sizeof(x.a));
-  std::memcpy(parts + 2, &x.b, sizeof(x.b));
-  for (const __m256i part : parts) {
-    largest = _mm256_max_epi32(largest, _mm256_and_si256(part, magnitude));
-  }
-  __m128i four =
-      _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
-  four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-  return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
-}
-
 HEADRACE_INLINE I16x scaled_integers(F16x x, float inverse) {
   // Adding 1.5 * 2^23 rounds to an integer (ties to even), which then stands in the low bits.
   const F16x shifted = x * splat(inverse) + splat(12582912.0F);
   I16x integers;
   HEADRACE_EACH integers.p[i] = (vi)shifted.p[i] - 0x4b400000;
   return integers;
-}
-
-HEADRACE_INLINE __m128i to_bytes(I16x x) {
-#if HEADRACE_LANES == 16
-  return _mm512_cvtepi32_epi8((__m512i)x.p[0]);
-#else
-  const __m256i words = _mm256_permute4x64_epi64(
-      _mm256_packs_epi32((__m256i)x.p[0], (__m256i)x.p[1]), _MM_SHUFFLE(3, 1, 2, 0));
-  return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-#endif
 }
 
 struct HalfSums {
@@ -53,13 +36,9 @@ struct HalfSums {
 
 /// Writes the integers' bytes and adds them up.
 HEADRACE_INLINE HalfSums store_plane(I16x a, I16x b, int8_t* out) {
-  const __m256i bytes = _mm256_set_m128i(to_bytes(b), to_bytes(a));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bytes);
-  const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
-  __m256i sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  sums = _mm256_add_epi32(sums, _mm256_shuffle_epi32(sums, 0x4e));
-  sums = _mm256_add_epi32(sums, _mm256_shuffle_epi32(sums, 0xb1));
-  return {_mm256_cvtsi256_si32(sums), _mm256_extract_epi32(sums, 4)};
+  HalfSums sums;
+  store_bytes(a, b, out, &sums.first, &sums.second);
+  return sums;
 }
 
 /// Both planes of integers of at most 127 * 128.
@@ -82,8 +61,7 @@ HEADRACE_INLINE HalfSums store_two_planes(I16x a, I16x b, int8_t* high, int8_t* 
 /// The high plane alone, of integers of at most 127.
 HEADRACE_INLINE HalfSums store_high_plane(I16x a, I16x b, int8_t* high, int8_t* low) {
   const HalfSums highs = store_plane(a, b, high);
-  const __m256i zeros = _mm256_setzero_si256();
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low), zeros);
+  std::memset(low, 0, kBlockCols);
   return {128 * highs.first, 128 * highs.second};
 }
 
@@ -142,7 +120,8 @@ void quantize_row(const float* values, int64_t row, const QuantizedRows& x) {
   const RowTile tile = tile_of(x, row);
   float sum_of_largest = 0.0F;
   for (int64_t block = 0; block < num_blocks; ++block) {
-    const int32_t bits = largest_magnitude_bits(load_block(values + block * kBlockCols));
+    const BlockValues columns = load_block(values + block * kBlockCols);
+    const int32_t bits = largest_magnitude_bits(columns.a, columns.b);
     float largest;
     std::memcpy(&largest, &bits, sizeof(largest));
     x.scale[tile.block_at(block) + tile.row_in_tile] = largest;

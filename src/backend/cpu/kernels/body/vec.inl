@@ -1,11 +1,14 @@
 // Sixteen lanes of float or int32 as one, two or four machine vectors. The including file defines
-// HEADRACE_LANES (4, 8 or 16 floats a vector) and HEADRACE_FMA (whether mul_add rounds once).
+// HEADRACE_LANES (4, 8 or 16 floats a vector) and HEADRACE_FMA (whether mul_add rounds once; with 4
+// lanes: NEON, else plain C++).
 // Without FMA every operation is elementwise and rounds as IEEE 754 says, so that the results are
 // bit-identical whatever the width.
 #pragma once
 
 #if HEADRACE_LANES > 4
 #include <immintrin.h>
+#elif HEADRACE_FMA
+#include <arm_neon.h>
 #endif
 
 #include <cstddef>
@@ -24,6 +27,12 @@ using vf = float __attribute__((vector_size(4 * HEADRACE_LANES)));
 using vi = int32_t __attribute__((vector_size(4 * HEADRACE_LANES)));
 using vu = uint32_t __attribute__((vector_size(4 * HEADRACE_LANES)));
 constexpr int kParts = 16 / HEADRACE_LANES;
+/// Vector registers of the machine.
+#if HEADRACE_LANES == 16 || defined(__aarch64__)
+constexpr int kVectorRegisters = 32;
+#else
+constexpr int kVectorRegisters = 16;
+#endif
 
 /// Sixteen floats.
 struct F16x {
@@ -100,6 +109,8 @@ HEADRACE_INLINE vf mul_add_vector(vf a, vf b, vf c) {
   return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif HEADRACE_FMA && HEADRACE_LANES == 8
   return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif HEADRACE_FMA
+  return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
   return c + a * b;
 #endif
@@ -205,6 +216,10 @@ HEADRACE_INLINE F16x load(const uint16_t* half) {
   F16x r;
   HEADRACE_EACH r.p[i] =
       (vf)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(half + 8 * i)));
+  return r;
+#elif HEADRACE_FMA
+  F16x r;
+  HEADRACE_EACH r.p[i] = (vf)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(half + 4 * i)));
   return r;
 #else
   float lanes[16];
