@@ -1,11 +1,7 @@
-// Unfused defaults of Backend's richer operations.
+// The unfused default of a richer operation.
 #include "backend/backend.h"
 
 namespace headrace {
-
-void Backend::linear_group(const Tensor& x, std::span<const LinearTask> tasks) {
-  for (const LinearTask& task : tasks) linear(x, task);
-}
 
 void Backend::finish_qkv(const QkvTask& task, const KvView& view,
                          std::span<const KvSequence> sequences) {

@@ -48,11 +48,30 @@ class Matrix {
   virtual size_t bytes() const = 0;  ///< memory it occupies, or its data where that stays
 };
 
+enum class Activation : uint8_t { silu, gelu_tanh };
+
+/// What a group of products reads: rows of x, or what is made of them on the way, at most one of
+/// two things.
+struct LinearInput {
+  LinearInput() = default;
+  LinearInput(const Tensor& rows) : x(rows) {}  // implicit: most inputs are tensors
+
+  Tensor x;  ///< [rows, cols]
+  /// Where data != nullptr, [1, cols]: rows become their RMS norm with this weight.
+  Tensor norm;
+  float norm_eps = 0.0F;
+  /// Where data != nullptr, [rows, cols]: rows become activation(x) * up.
+  Tensor up;
+  Activation activation = Activation::silu;
+};
+
 /// One product of a group that shares its input: out = x W^T (+ bias).
 struct LinearTask {
   const Matrix* weight = nullptr;
   Tensor bias;  ///< [1, rows of weight], or data == nullptr
   Tensor out;   ///< [rows of x, rows of weight]
+  Tensor add_to =
+      {};  ///< where data != nullptr, of the shape of out: += out; no input of the group
 };
 
 /// Queries, keys and values as their products left them, and what they still need.
@@ -65,8 +84,6 @@ struct QkvTask {
   float norm_eps = 0.0F;
   Tensor angles;  ///< of Backend::rope_angles
 };
-
-enum class Activation : uint8_t { silu, gelu_tanh };
 
 /// How rotary angles pair the features of a head: (i, i + dim/2) or (2i, 2i + 1).
 enum class RopePairing : uint8_t { neox, interleaved };
@@ -135,9 +152,11 @@ class Backend {
   /// The same over each head of `head_dim` features, in place; weight is [1, head_dim].
   virtual void head_rms_norm(const Tensor& x, int64_t head_dim, const Tensor& weight,
                              float eps) = 0;
-  /// Products that share their input (q, k, v; gate, up). The default runs them one by one.
-  virtual void linear_group(const Tensor& x, std::span<const LinearTask> tasks);
-  virtual void linear(const Tensor& x, const LinearTask& task) = 0;
+  /// Products that share their input (q, k, v; gate, up).
+  virtual void linear(const LinearInput& input, std::span<const LinearTask> tasks) = 0;
+  void linear(const LinearInput& input, const LinearTask& task) {
+    linear(input, std::span(&task, 1));
+  }
   /// angles[r] = (cos 0, ..., cos n-1, sin 0, ..., sin n-1) of positions[r], n pairs; times the
   /// attention factor. Once a step, shared by its layers.
   virtual void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
@@ -162,6 +181,9 @@ class Backend {
                                 const Tensor& out) = 0;
   /// x += delta.
   virtual void add(const Tensor& x, const Tensor& delta) = 0;
+  /// x[r] += the RMS norm of delta[r] with this weight; changes delta.
+  virtual void add_rms_norm(const Tensor& x, const Tensor& delta, const Tensor& weight,
+                            float eps) = 0;
   /// x = cap * tanh(x / cap).
   virtual void soft_cap(const Tensor& x, float cap) = 0;
   /// out[i] = x[rows[i]].

@@ -14,11 +14,6 @@ namespace {
 constexpr int64_t kSegmentsAtOnce = 32;
 static_assert(kSegmentKeys % kAttentionBlockKeys == 0 && kSegmentKeys % kQ8BlockKeys == 0);
 
-/// Memory for kernels is cut at multiples of a cache line.
-constexpr int64_t in_lines(int64_t floats) {
-  return (floats + 15) / 16 * 16;
-}
-
 /// Floats of Q8AttentionTile::scratch, see Q8Scratch in body/attention_q8.inl.
 int64_t q8_scratch_floats(const Q8Shape& shape) {
   constexpr int64_t kGroupRows = 16;

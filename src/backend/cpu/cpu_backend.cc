@@ -11,6 +11,7 @@
 #include "backend/cpu/kv_storage.h"
 #include "backend/cpu/limits.h"
 #include "backend/cpu/linear.h"
+#include "backend/cpu/linear_input.h"
 #include "backend/cpu/matrix.h"
 #include "backend/cpu/row_sampler.h"
 
@@ -90,12 +91,8 @@ class CpuBackend final : public Backend {
     });
   }
 
-  void linear_group(const Tensor& x, std::span<const LinearTask> tasks) override {
-    cpu_linear(context_, x, tasks);
-  }
-
-  void linear(const Tensor& x, const LinearTask& task) override {
-    cpu_linear(context_, x, std::span(&task, 1));
+  void linear(const LinearInput& input, std::span<const LinearTask> tasks) override {
+    cpu_linear(context_, input, tasks);
   }
 
   void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
@@ -149,8 +146,7 @@ class CpuBackend final : public Backend {
                         const Tensor& out) override {
     check_same_shape(gate, up);
     check_same_shape(gate, out);
-    const auto kernel =
-        activation == Activation::silu ? context_.kernels.silu_mul : context_.kernels.gelu_tanh_mul;
+    const auto kernel = activation_kernel(context_.kernels, activation);
     context_.for_rows(gate.rows, 2 * gate.cols,
                       [&](int64_t r) { kernel(gate.f32(r), up.f32(r), gate.cols, out.f32(r)); });
   }
@@ -159,6 +155,16 @@ class CpuBackend final : public Backend {
     check_same_shape(x, delta);
     context_.for_rows(x.rows, x.cols / 2,
                       [&](int64_t r) { context_.kernels.add(x.f32(r), delta.f32(r), x.cols); });
+  }
+
+  void add_rms_norm(const Tensor& x, const Tensor& delta, const Tensor& weight,
+                    float eps) override {
+    check_same_shape(x, delta);
+    HEADRACE_CHECK_EQ(weight.cols, x.cols);
+    context_.for_rows(x.rows, 2 * x.cols, [&](int64_t r) {
+      context_.kernels.rms_norm(delta.f32(r), weight.f32(), x.cols, eps, delta.f32(r));
+      context_.kernels.add(x.f32(r), delta.f32(r), x.cols);
+    });
   }
 
   void soft_cap(const Tensor& x, float cap) override {

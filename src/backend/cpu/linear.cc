@@ -15,6 +15,21 @@ void check_task(const Tensor& x, const LinearTask& task) {
   HEADRACE_CHECK_EQ(task.out.cols, task.weight->rows());
   HEADRACE_CHECK_EQ(task.out.rows, x.rows);
   if (task.bias.data != nullptr) HEADRACE_CHECK_EQ(task.bias.cols, task.weight->rows());
+  if (task.add_to.data != nullptr) {
+    HEADRACE_CHECK_EQ(task.add_to.rows, x.rows);
+    HEADRACE_CHECK_EQ(task.add_to.cols, task.weight->rows());
+  }
+}
+
+void check_input(const LinearInput& input) {
+  if (input.norm.data != nullptr) {
+    HEADRACE_CHECK(input.up.data == nullptr);
+    HEADRACE_CHECK_EQ(input.norm.cols, input.x.cols);
+  }
+  if (input.up.data != nullptr) {
+    HEADRACE_CHECK_EQ(input.up.rows, input.x.rows);
+    HEADRACE_CHECK_EQ(input.up.cols, input.x.cols);
+  }
 }
 
 const CpuMatrix& matrix_of(const LinearTask& task) {
@@ -32,6 +47,9 @@ struct Part {
   const CpuMatrix& matrix() const { return matrix_of(task); }
   int64_t first_output() const { return first * kPanelRows; }
   int64_t num_rows() const { return end_row - first_row; }
+  int64_t num_outputs() const {
+    return std::min(end * kPanelRows, matrix().rows()) - first_output();
+  }
 };
 
 /// What every kernel is told of a part, but for its input and where the rows of `out` begin.
@@ -40,7 +58,7 @@ Run run_of(const Part& part, const CpuMatrix::Panels& panels) {
   Run run;
   run.panels = reinterpret_cast<decltype(run.panels)>(panels.data);
   run.num_rows = part.num_rows();
-  run.num_outputs = std::min(part.end * kPanelRows, part.matrix().rows()) - part.first_output();
+  run.num_outputs = part.num_outputs();
   const Tensor& bias = part.task.bias;
   run.bias = bias.data != nullptr ? bias.f32() + part.first_output() : nullptr;
   run.out = part.task.out.f32() + part.first_output();
@@ -80,6 +98,16 @@ void run_floats(const CpuContext& context, const PreparedInput& input, const Par
                                  : context.kernels.bf16_panels)(run);
 }
 
+/// The part of LinearTask::add_to.
+void add_part(const CpuContext& context, const Part& part) {
+  const LinearTask& task = part.task;
+  if (task.add_to.data == nullptr) return;
+  for (int64_t row = part.first_row; row < part.end_row; ++row) {
+    context.kernels.add(task.add_to.f32(row) + part.first_output(),
+                        task.out.f32(row) + part.first_output(), part.num_outputs());
+  }
+}
+
 /// Memory of one thread.
 struct Scratch {
   std::byte* panels = nullptr;  ///< where panels are made from the file's rows
@@ -114,6 +142,7 @@ void run_part(const CpuContext& context, const PreparedInput& input, const Part&
       }
     }
   }
+  add_part(context, whole);
 }
 
 /// How the outputs of a group of products are shared out: items are runs of panels, counted through
@@ -185,8 +214,10 @@ Shares share_out(const GroupShape& group, int num_threads) {
 
 }  // namespace
 
-void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks) {
+void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const LinearTask> tasks) {
+  const Tensor& x = input.x;
   if (x.rows == 0) return;
+  check_input(input);
   GroupShape group;
   group.num_rows = x.rows;
   group.cols = x.cols;
@@ -201,7 +232,7 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
     forms.add(matrix.input_form());
   }
   group.has_tiles = forms.tiles;
-  const PreparedInput input = prepare_input(context, x, forms);
+  const PreparedInput rows = prepare_input(context, input, forms);
   const int num_threads = context.pool.num_threads();
   const Shares shares = share_out(group, num_threads);
   context.reserve_panels(made_bytes);
@@ -222,10 +253,10 @@ void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask
       const int64_t task_end = std::min(end, matrix.num_panels());
       if (first < task_end) {
         if (!matrix.makes_panels()) {
-          run_part(context, input, {task, first, task_end, first_row, end_row}, scratch);
+          run_part(context, rows, {task, first, task_end, first_row, end_row}, scratch);
         } else if (row_group == 0) {  // made once for all rows
           scratch.panels = context.panels_of(worker);
-          run_part(context, input, {task, first, task_end, 0, x.rows}, scratch);
+          run_part(context, rows, {task, first, task_end, 0, x.rows}, scratch);
         }
       }
       first = std::max<int64_t>(0, first - matrix.num_panels());

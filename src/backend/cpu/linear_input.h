@@ -1,18 +1,21 @@
-// The input of a group of products, in the forms that their matrices multiply.
+// The input of a group of products: rows that are made on the way, in the forms that the group's
+// matrices multiply.
 #pragma once
 
+#include "backend/backend.h"
 #include "backend/cpu/context.h"
 #include "backend/cpu/matrix.h"
-#include "tensor/tensor.h"
 
 namespace headrace {
 
 /// Which forms a group needs.
 struct InputForms {
+  bool floats = false;
   bool integers = false;
   bool tiles = false;
 
   void add(InputForm form) {
+    floats |= form == InputForm::floats;
     integers |= form == InputForm::integers;
     tiles |= form == InputForm::tiles;
   }
@@ -25,7 +28,10 @@ struct PreparedInput {
   TileRows tiles;
 };
 
+using ActivationKernel = void (*)(const float* gate, const float* up, int64_t n, float* out);
+ActivationKernel activation_kernel(const KernelTable& kernels, Activation activation);
+
 /// Makes the forms, in the context's memory: until the next call.
-PreparedInput prepare_input(CpuContext& context, const Tensor& x, const InputForms& forms);
+PreparedInput prepare_input(CpuContext& context, const LinearInput& x, const InputForms& forms);
 
 }  // namespace headrace

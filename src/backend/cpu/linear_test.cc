@@ -269,9 +269,58 @@ TEST_P(LinearOnIsa, AGroupGivesWhatItsProductsGiveAlone) {
     tasks.push_back({matrices.back().get(), {}, together.back().view()});
     backend->linear(x.view(), {matrices.back().get(), {}, alone.back().view()});
   }
-  backend->linear_group(x.view(), tasks);
+  backend->linear(x.view(), tasks);
   for (size_t i = 0; i < tasks.size(); ++i) {
     EXPECT_TRUE(same_bits(to_vector(together[i].view()), to_vector(alone[i].view())));
+  }
+}
+
+// Inputs that are made on the way, and results that are added where they are computed, give the
+// bits of one operation after the other.
+TEST_P(LinearOnIsa, FusedOperationsGiveWhatTheyGiveOneByOne) {
+  const int64_t cols = 768;
+  const int64_t out_rows = 200;
+  for (const Format format : {Format::q4_1, Format::q6_k, Format::f16, Format::f32}) {
+    const auto data = made_up_blocks(format, out_rows, cols, 51);
+    for (const int num_threads : {1, 3}) {
+      const auto backend = backend_of(GetParam(), num_threads);
+      auto packed = backend->pack({format, out_rows, cols, data, {}, "w"});
+      ASSERT_TRUE(packed.ok());
+      const Matrix* matrix = packed->get();
+      for (const int64_t rows : {1, 9, 70}) {
+        SCOPED_TRACE(std::string(format_traits(format).name) + ", rows " + std::to_string(rows));
+        const Buffer x = uneven_rows(rows, cols, 52);
+        const Buffer up = random_rows(rows, cols, 53);
+        const Buffer weight = random_rows(1, cols, 54);
+        const Buffer made(DType::f32, rows, cols);
+        const Buffer expected(DType::f32, rows, out_rows);
+        const Buffer found(DType::f32, rows, out_rows);
+
+        LinearInput norm = x.view();
+        norm.norm = weight.view();
+        norm.norm_eps = 1e-5F;
+        backend->rms_norm(x.view(), weight.view(), 1e-5F, made.view());
+        backend->linear(made.view(), {matrix, {}, expected.view()});
+        backend->linear(norm, {matrix, {}, found.view()});
+        EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
+
+        for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+          LinearInput gated = x.view();
+          gated.up = up.view();
+          gated.activation = activation;
+          backend->gated_activation(x.view(), up.view(), activation, made.view());
+          backend->linear(made.view(), {matrix, {}, expected.view()});
+          backend->linear(gated, {matrix, {}, found.view()});
+          EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
+        }
+
+        const Buffer sum = random_rows(rows, out_rows, 55);
+        const Buffer expected_sum = random_rows(rows, out_rows, 55);
+        backend->add(expected_sum.view(), expected.view());
+        backend->linear(made.view(), {matrix, {}, found.view(), sum.view()});
+        EXPECT_TRUE(same_bits(to_vector(sum.view()), to_vector(expected_sum.view())));
+      }
+    }
   }
 }
 

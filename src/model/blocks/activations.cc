@@ -16,7 +16,6 @@ struct Kind {
 
 constexpr std::array kRowBuffers = {
     Kind{&Activations::x, &ActivationSizes::embedding},
-    Kind{&Activations::normed, &ActivationSizes::embedding},
     Kind{&Activations::delta, &ActivationSizes::embedding},
     Kind{&Activations::q, &ActivationSizes::queries},
     Kind{&Activations::k, &ActivationSizes::keys},

@@ -10,10 +10,9 @@ Tensor OutputHead::apply(Backend& backend, const Tensor& x, std::span<const int3
   const Tensor logits = a.logits.view(num_rows);
   if (num_rows == 0) return logits;
   backend.gather_rows(x, rows, last);
-  norm.apply(backend, last, last);
   LinearTask task = own.task(logits);
   if (task.weight == nullptr) task.weight = tied;
-  backend.linear(last, task);
+  backend.linear(norm.input(last), task);
   if (soft_cap > 0) backend.soft_cap(logits, soft_cap);
   return logits;
 }
