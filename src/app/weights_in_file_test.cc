@@ -17,42 +17,12 @@
 #include "engine/sequence_group.h"
 #include "engine/session.h"
 #include "model/model.h"
-#include "tests/tiny_models.h"
+#include "tests/format_models.h"
 
 namespace headrace {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A model whose matrices have the formats in turn, of made-up blocks.
-test::TinyModel model_of_formats(std::span<const Format> formats) {
-  test::TinyOptions options;
-  options.embedding = 256;
-  options.feed_forward = 512;
-  options.head_dim = 64;
-  options.rope_dims = 64;
-  options.vocab = 50;
-  const test::TinyModel plain = test::tiny_model(options);
-  test::TinyModel out = test::tiny_metadata(options);
-  size_t count = 0;
-  for (const auto& [name, tensor] : plain.tensors) {
-    if (tensor.shape.size() < 2) {
-      out.add(name, tensor.shape, tensor.values);
-      continue;
-    }
-    const Format format = formats[count++ % formats.size()];
-    const auto data = backend_test::made_up_blocks(format, tensor.shape[0], tensor.shape[1], count);
-    out.file.add_tensor(name, format_traits(format).ggml_type, tensor.shape,
-                        {reinterpret_cast<const char*>(data.data()), data.size()});
-  }
-  return out;
-}
-
-std::vector<Format> every_format() {
-  std::vector<Format> formats;
-  for (const FormatTraits& traits : all_formats()) formats.push_back(traits.format);
-  return formats;
-}
 
 struct Loaded {
   Loaded(const std::string& path, Isa isa, int num_threads, bool pack) {
@@ -90,13 +60,15 @@ class WeightsInFile : public testing::Test {
  protected:
   ~WeightsInFile() override { fs::remove(path_); }
 
-  void write(const std::vector<Format>& formats) { model_of_formats(formats).file.write(path_); }
+  void write(const std::vector<Format>& formats) {
+    test::model_of_formats(formats).file.write(path_);
+  }
 
   const std::string path_ = testing::TempDir() + "weights_in_file_test.gguf";
 };
 
 TEST_F(WeightsInFile, GiveTheLogitsOfPackedOnes) {
-  write(every_format());
+  write(test::every_format());
   for (const Isa isa : available_isas()) {
     const auto expected = all_logits(Loaded(path_, isa, 2, true), 40, 40);
     for (const float logit : expected) ASSERT_TRUE(std::isfinite(logit));

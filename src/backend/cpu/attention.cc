@@ -209,7 +209,8 @@ void run_by_segments(CpuContext& context, const Attention& attention,
   int64_t num_tasks = 0;
   for (const QueryTile& tile : tiles) num_tasks += tile.end_segment - tile.first_segment;
   const int64_t num_threads = context.pool.num_threads();
-  const int64_t at_once = std::min(num_tasks, kSegmentsAtOnce * num_threads);
+  // Not of num_tasks: the memory is the same for every length of the context.
+  const int64_t at_once = kSegmentsAtOnce * num_threads;
   const int64_t state_size = attention.state_size();
   const int64_t per_worker = attention.queries_size() + attention.scratch_size();
   float* total =

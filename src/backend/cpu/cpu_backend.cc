@@ -52,6 +52,10 @@ class CpuBackend final : public Backend {
     return allocate_cpu_kv(layout, num_layers, num_blocks);
   }
 
+  void reserve_rows(int64_t max_rows, int64_t max_cols) override {
+    reserve_input(context_, max_rows, max_cols);
+  }
+
   void reserve_samples(int64_t max_rows, int64_t cols) override {
     sampler_.reserve(max_rows, cols);
   }

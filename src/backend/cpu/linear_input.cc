@@ -35,7 +35,9 @@ void make_integers(CpuContext& context, const LinearInput& input, const InputRow
   const Tensor& x = input.x;
   const int64_t scratch_size = in_lines(x.cols);
   float* scratch =
-      rows.are_made() ? context.scratch(static_cast<size_t>(scratch_size * context.pool.num_threads())) : nullptr;
+      rows.are_made()
+          ? context.scratch(static_cast<size_t>(scratch_size * context.pool.num_threads()))
+          : nullptr;
   context.for_rows_on_threads(x.rows, x.cols, [&](int64_t row, int thread) {
     const float* values = x.f32(row);
     if (rows.are_made()) {
@@ -53,7 +55,9 @@ void make_tiles(CpuContext& context, const LinearInput& input, const InputRows& 
   const int64_t group_rows = std::min(x.rows, kTileGroupRows);
   const int64_t scratch_size = in_lines(group_rows * x.cols);
   float* scratch =
-      rows.are_made() ? context.scratch(static_cast<size_t>(scratch_size * context.pool.num_threads())) : nullptr;
+      rows.are_made()
+          ? context.scratch(static_cast<size_t>(scratch_size * context.pool.num_threads()))
+          : nullptr;
   context.for_rows_on_threads(ceil_div(x.rows, kTileGroupRows), group_rows * x.cols,
                               [&](int64_t group, int thread) {
                                 const int64_t first = group * kTileGroupRows;
@@ -75,6 +79,20 @@ void make_tiles(CpuContext& context, const LinearInput& input, const InputRows& 
 
 ActivationKernel activation_kernel(const KernelTable& kernels, Activation activation) {
   return activation == Activation::silu ? kernels.silu_mul : kernels.gelu_tanh_mul;
+}
+
+void reserve_input(CpuContext& context, int64_t max_rows, int64_t max_cols) {
+  const KernelTable& kernels = context.kernels;
+  const int64_t scratch_rows = kernels.tile_rows != nullptr ? kTileGroupRows : 1;
+  context.scratch(
+      static_cast<size_t>(in_lines(scratch_rows * max_cols) * context.pool.num_threads()));
+  if (kernels.tile_rows != nullptr) {
+    context.tile_rows(max_rows, max_cols);
+  } else if (kernels.quantize_row != nullptr) {
+    context.quantized_rows(max_rows, max_cols);
+  } else {
+    context.float_rows(max_rows, max_cols);
+  }
 }
 
 PreparedInput prepare_input(CpuContext& context, const LinearInput& input,
