@@ -4,6 +4,7 @@
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
 extern const KernelTable kTable;
-constexpr KernelTable kTable = packed_table("avx512 (VNNI)", int_panels, &q8_kernels, "vpdpbusd");
+constexpr KernelTable kTable =
+    packed_table("avx512 (VNNI)", int_panels, &q8_kernels, {"vpdpbusd", peak});
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE
