@@ -73,15 +73,12 @@ void linear(benchmark::State& state, const KernelTable& table, Format format, in
   const int64_t out_rows = rows >= 128 ? 768 : 1536;  // short calls are disturbed less
   CpuContext context(table, num_threads());
   WeightMemory memory;
-  const bool tiles = table.tile_panels != nullptr;
-  const bool decoded = table.int_panels == nullptr && !tiles;
   const auto data = made_up_blocks(format, out_rows, cols, 1);
   std::vector<std::unique_ptr<CpuMatrix>> matrices;
   const size_t num_matrices = rows >= 32 ? 1 : 1 + kLargeCache / data.size();
   for (size_t i = 0; i < num_matrices; ++i) {
     auto matrix = CpuMatrix::pack({format, out_rows, cols, data, {}, "w"}, context.pool,
-                                  decoded ? MatrixStorage::decoded : MatrixStorage::packed, memory,
-                                  tiles ? PanelOrder::tiles : PanelOrder::columns);
+                                  packing_for(table), memory);
     matrices.push_back(std::move(*matrix));
   }
   const Buffer x = uneven_rows(rows, cols, 2);

@@ -24,6 +24,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -32,13 +33,16 @@ class Failed(Exception):
     pass
 
 
-def output_of(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+def output_of(command, with_errors=False):
+    """What it prints. It runs in a folder of its own: some programs leave a log where they run."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              cwd=folder)
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").strip().splitlines()[-5:]
         raise Failed(f"{shlex.join(map(str, command))} ended with {done.returncode}:\n  " +
                      "\n  ".join(lines))
-    return done.stdout.decode(errors="replace")
+    return (done.stdout + (done.stderr if with_errors else b"")).decode(errors="replace")
 
 
 def numbers(text):
@@ -112,7 +116,8 @@ class Peer:
         prompt = max(test.depth, 1)
         context = test.parallel * (prompt + test.n_gen)
         text = output_of([self.batched, *self.common, "-c", str(context), "-npp", str(prompt),
-                          "-ntg", str(test.n_gen), "-npl", str(test.parallel)])
+                          "-ntg", str(test.n_gen), "-npl", str(test.parallel)],
+                         with_errors=True)  # where ik_llama.cpp prints its table
         for line in text.splitlines():
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
             if len(cells) == 10 and cells[0] == str(prompt) and cells[2] == str(test.parallel):
@@ -192,7 +197,13 @@ def parse_args():
     parser.add_argument("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    args = parser.parse_args()
+    # Programs run in folders of their own; a model may also be a name of the store, a program one
+    # of the PATH.
+    for name in ("model", "headrace", "peer", "peer_batched"):
+        if os.path.exists(getattr(args, name)):
+            setattr(args, name, os.path.abspath(getattr(args, name)))
+    return args
 
 
 def main():

@@ -17,7 +17,7 @@ struct ModelInfo {
   int64_t num_layers = 0;
   int64_t embedding_length = 0;
   int64_t num_parameters = 0;
-  uint64_t weight_bytes = 0;        ///< packed weights in memory
+  uint64_t weight_bytes = 0;        ///< packed weights, or where they stay in the file, those
   std::vector<TokenId> end_tokens;  ///< ids that end a generation
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/memory_plan.h"
+#include "app/weight_needs.h"
 #include "base/os/system_limits.h"
 #include "model/registry.h"
 #include "text/tokenizer.h"
@@ -47,9 +48,12 @@ InspectedMemory plan(const Inspection& seen, const ModelConfig& config,
                      const InspectOptions& options) {
   MemoryNeeds needs = memory_needs(config, seen.vocab_size);
   needs.kv_type = options.kv_type;
-  for (const FormatShare& share : seen.formats) needs.weight_bytes += share.bytes;
+  set_weight_needs(needs, *seen.checkpoint,
+                   {.pack = options.pack, .num_threads = usable_processors()});
   InspectedMemory memory;
   memory.weight_bytes = needs.weight_bytes;
+  memory.file_bytes = needs.file_bytes;
+  memory.scratch_bytes = needs.scratch_bytes;
   memory.kv_type = options.kv_type;
   memory.kv_bytes_per_token = kv_bytes_per_token(needs);
   memory.context = options.context > 0 ? options.context : config.context_length;

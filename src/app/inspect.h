@@ -25,7 +25,9 @@ struct FormatShare {
 
 /// Memory for running the model: derived from the config, not measured.
 struct InspectedMemory {
-  uint64_t weight_bytes = 0;
+  uint64_t weight_bytes = 0;   ///< in memory
+  uint64_t file_bytes = 0;     ///< of weights that stay in the file
+  uint64_t scratch_bytes = 0;  ///< what these are made in when they are used, at the most
   KvType kv_type = kDefaultKvType;
   uint64_t kv_bytes_per_token = 0;  ///< before any window is full
   int64_t context = 0;              ///< the model's, or what was asked
@@ -54,6 +56,7 @@ struct Inspection {
 struct InspectOptions {
   int64_t context = 0;  ///< 0: the model's
   KvType kv_type = kDefaultKvType;
+  bool pack = true;            ///< else weights stay in the file
   bool with_tokenizer = true;  ///< indexing a vocabulary takes a moment
 };
 

@@ -66,8 +66,8 @@ uint64_t activation_bytes(const MemoryNeeds& needs) {
 }
 
 uint64_t total_bytes(const MemoryNeeds& needs, int64_t tokens) {
-  return saturating_add(saturating_add(needs.weight_bytes, activation_bytes(needs)),
-                        kv_bytes(needs, tokens));
+  const uint64_t weights = saturating_add(needs.weight_bytes, needs.scratch_bytes);
+  return saturating_add(saturating_add(weights, activation_bytes(needs)), kv_bytes(needs, tokens));
 }
 
 uint64_t budget_bytes(uint64_t limit_bytes) {

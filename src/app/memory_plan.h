@@ -15,7 +15,9 @@ namespace headrace {
 
 /// What the plan is made from.
 struct MemoryNeeds {
-  uint64_t weight_bytes = 0;
+  uint64_t weight_bytes = 0;      ///< in memory
+  uint64_t file_bytes = 0;        ///< of weights that stay in their file, which take no memory
+  uint64_t scratch_bytes = 0;     ///< what these are made in when they are used
   std::vector<CacheSpec> caches;  ///< one a layer
   ActivationSizes activations;
   KvType kv_type = KvType::f16;
@@ -39,7 +41,7 @@ uint64_t kv_bytes_per_token(const MemoryNeeds& needs);
 /// for what a backend makes of its input.
 uint64_t activation_bytes(const MemoryNeeds& needs);
 
-/// Weights, activations and the KV of `tokens` tokens.
+/// Weights in memory, scratch, activations and the KV of `tokens` tokens.
 uint64_t total_bytes(const MemoryNeeds& needs, int64_t tokens);
 
 /// What of `limit_bytes` a model may take: a tenth is left to the rest of the process and the

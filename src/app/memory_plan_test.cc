@@ -104,7 +104,7 @@ TEST(MemoryPlan, NeedsOfAConfig) {
   EXPECT_EQ(kv_bytes_per_token(needs), 3 * 2 * 20 * 2 * 2U);
   // Three rows of the embedding, two of queries, keys, and gate and up, one for the backend.
   EXPECT_EQ(activation_bytes(needs),
-            4U * (256 * (3 * 100 + 2 * 120 + 2 * 40 + 2 * 300 + 300) + 100 + 1000));
+            4U * (256 * (2 * 100 + 2 * 120 + 2 * 40 + 2 * 300 + 300) + 100 + 1000));
 }
 
 TEST(MemoryPlan, NothingFits) {

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "app/memory_plan.h"
+#include "app/weight_needs.h"
 #include "backend/cpu/cpu_backend.h"
 #include "base/cpu_features.h"
 #include "base/os/system_limits.h"
-#include "base/saturating.h"
 #include "engine/engine_impl.h"
 #include "model/registry.h"
 
@@ -100,27 +100,13 @@ Result<void> set_chat_template(OpenedModel& opened) {
   return {};
 }
 
-/// Bytes that the weights will take, packed: about what they have in the file; on the reference
-/// path 4 an element.
-uint64_t estimated_weight_bytes(const Checkpoint& checkpoint, Isa isa) {
-  uint64_t sum = 0;
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    uint64_t bytes = tensor.data.size();
-    if (isa == Isa::reference) {
-      bytes = sizeof(float);
-      for (const int64_t extent : tensor.shape) {
-        bytes = saturating_mul(bytes, static_cast<uint64_t>(extent));
-      }
-    }
-    sum = saturating_add(sum, bytes);
-  }
-  return sum;
-}
-
 /// What running the model takes, its weights still in the file.
-MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, Isa isa) {
+MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, int num_threads) {
   MemoryNeeds needs = memory_needs(config, opened.tokenizer->vocab_size());
-  needs.weight_bytes = estimated_weight_bytes(*opened.checkpoint, isa);
+  set_weight_needs(needs, *opened.checkpoint,
+                   {.pack = opened.options.pack,
+                    .as_floats = opened.isa == Isa::reference,
+                    .num_threads = num_threads});
   needs.kv_type = opened.kv_type;
   needs.block_tokens = opened.options.block_tokens;
   needs.chunk_tokens = opened.options.chunk_tokens;
@@ -129,10 +115,12 @@ MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, Isa i
 
 Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {
   const auto mib = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
+  std::string hint = "close other programs, or use a smaller model or a smaller quantisation";
+  if (opened.options.pack) hint += "; --no-pack runs a model from its file, slowly";
   return {ErrorCode::resource_exhausted,
           "the model needs " + mib(total_bytes(needs, 1)) + " of memory (weights " +
               mib(needs.weight_bytes) + "), and may use " + mib(budget_bytes(available)),
-          opened.path, "close other programs, or use a smaller model or a smaller quantisation"};
+          opened.path, std::move(hint)};
 }
 
 /// Before anything large is read: whether the weights and the smallest cache fit.
@@ -185,10 +173,6 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
   HEADRACE_ASSIGN(opened->tokenizer, make_tokenizer(opened->checkpoint->metadata(),
                                                     TokenizerOptions{options.pre_tokenizer}));
   HEADRACE_ASSIGN(const RecognizedModel recognized, recognize(*opened->checkpoint));
-  MemoryNeeds needs = needs_of(*opened, recognized.config, isa);
-  // Of before loading: the weights count once.
-  const uint64_t available = memory_available_bytes();
-  HEADRACE_TRY(check_memory(*opened, recognized.config, needs, available));
   const int processors = usable_processors();
   int threads = options.num_threads > 0 ? options.num_threads : processors;
   if (threads > processors) {
@@ -198,15 +182,20 @@ Result<std::unique_ptr<OpenedModel>> open_checked(const std::string& path,
         " instead of " + std::to_string(threads) + ": this process may use no more processors");
     threads = processors;
   }
+  MemoryNeeds needs = needs_of(*opened, recognized.config, threads);
+  // Of before loading: the weights count once.
+  const uint64_t available = memory_available_bytes();
+  HEADRACE_TRY(check_memory(*opened, recognized.config, needs, available));
   HEADRACE_ASSIGN(opened->backend, start_backend(isa, threads, options));
   LoadModelOptions load_options;
+  load_options.pack = options.pack;
   load_options.name = opened->options.name;
   load_options.end_tokens = opened->tokenizer->special().end_of_generation;
   HEADRACE_ASSIGN(opened->model, load_model(*opened->checkpoint, *opened->backend, load_options));
 
   HEADRACE_TRY(check_vocabulary(*opened->tokenizer, *opened->model));
   HEADRACE_TRY(set_chat_template(*opened));
-  needs.weight_bytes = opened->model->info().weight_bytes;
+  if (options.pack) needs.weight_bytes = opened->model->info().weight_bytes;
   HEADRACE_TRY(set_context(*opened, needs, available));
   return opened;
 }

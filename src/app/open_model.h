@@ -32,6 +32,7 @@ struct OpenOptions {
   std::string isa;         ///< empty: HEADRACE_ISA, else the best of the machine
   int num_threads = 0;     ///< 0: usable_processors()
   bool pin = false;        ///< each thread stays on a processor of its own
+  bool pack = true;        ///< else weights stay in the file, and each step packs what it reads
   bool full_head = false;  ///< every step computes all logits, even where a few decide
   std::string kv_type;     ///< empty: kDefaultKvType; the reference path: f32
   int64_t context = 0;     ///< 0: min(the model's, what fits); more than that is clamped, aloud

@@ -1,14 +1,10 @@
-// Unfused defaults of Backend's richer operations.
+// The unfused default of a richer operation.
 #include "backend/backend.h"
 
 namespace headrace {
 
-void Backend::linear_group(const Tensor& x, std::span<const LinearTask> tasks) {
-  for (const LinearTask& task : tasks) linear(x, task);
-}
-
-void Backend::linear_top(const Tensor& x, const LinearTask& task, int32_t /*num_top*/) {
-  linear(x, task);
+void Backend::linear_top(const LinearInput& input, const LinearTask& task, int32_t /*num_top*/) {
+  linear(input, task);
 }
 
 void Backend::finish_qkv(const QkvTask& task, const KvView& view,

@@ -22,7 +22,7 @@
 namespace headrace {
 
 /// A weight matrix as the checkpoint holds it, to be packed. Output row i is made from source row
-/// `row_order[i]` (empty: i). `data` is only read during Backend::pack.
+/// `row_order[i]` (empty: i). `data` is only read during Backend::pack, unless `data_stays`.
 struct WeightView {
   Format format = Format::f32;
   int64_t rows = 0;  ///< output features
@@ -30,6 +30,9 @@ struct WeightView {
   std::span<const std::byte> data;
   std::span<const int32_t> row_order;
   std::string name;  ///< for errors
+  /// `data` outlives the matrix, which keeps no copy of it: products pack what they read of it,
+  /// each time. Results are those of a packed matrix, bit for bit.
+  bool data_stays = false;
   /// May be empty. Told which parts of `data` will not be read again, while packing goes on, so
   /// that file and packed weights need not be in memory both. Called on the packing thread.
   std::function<void(std::span<const std::byte> part)> release = {};
@@ -44,10 +47,27 @@ class Matrix {
   virtual int64_t rows() const = 0;
   virtual int64_t cols() const = 0;
   virtual Format format() const = 0;
-  virtual size_t bytes() const = 0;  ///< memory it occupies
+  virtual size_t bytes() const = 0;  ///< memory it occupies, or its data where that stays
   /// Of these, what linear reads, and what linear_top of one row reads at the least.
   virtual size_t linear_bytes() const { return bytes(); }
   virtual size_t top_bytes() const { return linear_bytes(); }
+};
+
+enum class Activation : uint8_t { silu, gelu_tanh };
+
+/// What a group of products reads: rows of x, or what is made of them on the way, at most one of
+/// two things.
+struct LinearInput {
+  LinearInput() = default;
+  LinearInput(const Tensor& rows) : x(rows) {}  // implicit: most inputs are tensors
+
+  Tensor x;  ///< [rows, cols]
+  /// Where data != nullptr, [1, cols]: rows become their RMS norm with this weight.
+  Tensor norm;
+  float norm_eps = 0.0F;
+  /// Where data != nullptr, [rows, cols]: rows become activation(x) * up.
+  Tensor up;
+  Activation activation = Activation::silu;
 };
 
 /// One product of a group that shares its input: out = x W^T (+ bias).
@@ -55,6 +75,8 @@ struct LinearTask {
   const Matrix* weight = nullptr;
   Tensor bias;  ///< [1, rows of weight], or data == nullptr
   Tensor out;   ///< [rows of x, rows of weight]
+  Tensor add_to =
+      {};  ///< where data != nullptr, of the shape of out: += out; no input of the group
 };
 
 /// Queries, keys and values as their products left them, and what they still need.
@@ -67,8 +89,6 @@ struct QkvTask {
   float norm_eps = 0.0F;
   Tensor angles;  ///< of Backend::rope_angles
 };
-
-enum class Activation : uint8_t { silu, gelu_tanh };
 
 /// How rotary angles pair the features of a head: (i, i + dim/2) or (2i, 2i + 1).
 enum class RopePairing : uint8_t { neox, interleaved };
@@ -122,6 +142,9 @@ class Backend {
   virtual Buffer upload(std::span<const float> values) = 0;  ///< [1, n]
   virtual std::unique_ptr<KvStorage> allocate_kv(const KvPageLayout& layout, int64_t num_layers,
                                                  int64_t num_blocks) = 0;
+  /// Memory for linear() with inputs of up to max_rows rows and max_cols columns; without it the
+  /// first calls make it. Throws std::bad_alloc.
+  virtual void reserve_rows(int64_t max_rows, int64_t max_cols) = 0;
   /// Memory for sample_rows of that many rows at once; without it the first calls make it. Throws
   /// std::bad_alloc.
   virtual void reserve_samples(int64_t max_rows, int64_t cols) = 0;
@@ -137,13 +160,15 @@ class Backend {
   /// The same over each head of `head_dim` features, in place; weight is [1, head_dim].
   virtual void head_rms_norm(const Tensor& x, int64_t head_dim, const Tensor& weight,
                              float eps) = 0;
-  /// Products that share their input (q, k, v; gate, up). The default runs them one by one.
-  virtual void linear_group(const Tensor& x, std::span<const LinearTask> tasks);
-  virtual void linear(const Tensor& x, const LinearTask& task) = 0;
+  /// Products that share their input (q, k, v; gate, up).
+  virtual void linear(const LinearInput& input, std::span<const LinearTask> tasks) = 0;
+  void linear(const LinearInput& input, const LinearTask& task) {
+    linear(input, std::span(&task, 1));
+  }
   /// As linear, bit for bit, in all outputs of a row that are no smaller than its num_top-th
   /// largest (num_top >= 1; ties: all of them). Others may be -Inf instead, if all outputs are
   /// finite. The default computes all.
-  virtual void linear_top(const Tensor& x, const LinearTask& task, int32_t num_top);
+  virtual void linear_top(const LinearInput& input, const LinearTask& task, int32_t num_top);
   /// angles[r] = (cos 0, ..., cos n-1, sin 0, ..., sin n-1) of positions[r], n pairs; times the
   /// attention factor. Once a step, shared by its layers.
   virtual void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
@@ -168,6 +193,9 @@ class Backend {
                                 const Tensor& out) = 0;
   /// x += delta.
   virtual void add(const Tensor& x, const Tensor& delta) = 0;
+  /// x[r] += the RMS norm of delta[r] with this weight; changes delta.
+  virtual void add_rms_norm(const Tensor& x, const Tensor& delta, const Tensor& weight,
+                            float eps) = 0;
   /// x = cap * tanh(x / cap).
   virtual void soft_cap(const Tensor& x, float cap) = 0;
   /// out[i] = x[rows[i]].

@@ -36,7 +36,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   headrace_kernels(avx2 LANES 8 FMA 1 OPTIONS ${avx2_flags} SOURCES ${avx2_sources})
   headrace_kernels(avx2_vnni LANES 8 FMA 1 OPTIONS ${avx2_flags} -mavxvnni
                    SOURCES cpu/kernels/avx2/attention_q8_vnni.cc
-                   cpu/kernels/avx2/int_panels_vnni.cc)
+                   cpu/kernels/avx2/int_panels_vnni.cc cpu/kernels/avx2/limits_vnni.cc)
   headrace_kernels(avx512 LANES 16 FMA 1 OPTIONS ${avx512_flags} -mavx512vnni
                    SOURCES ${avx512_sources})
   set(amx_sources limits.cc table.cc tile_panels.cc tile_rows.cc)

@@ -43,6 +43,9 @@ class Checkpoint {
   virtual void release(const CheckpointTensor& tensor) const = 0;
   /// Error: corrupt_data, once bytes were read (as zeros) that a file lost while it was open.
   virtual Result<void> check_whole() const = 0;
+  /// The same, and where a file has another size or was written since it was opened: what was read
+  /// before this call is then not to be trusted. A system call a file.
+  virtual Result<void> check_unchanged() const = 0;
 };
 
 /// Opens a model file by its magic (GGUF: also the first of a split set, "-00001-of-00005").

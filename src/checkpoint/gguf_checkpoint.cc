@@ -69,6 +69,11 @@ class GgufCheckpoint final : public Checkpoint {
     return {};
   }
 
+  Result<void> check_unchanged() const override {
+    for (const Part& part : parts_) HEADRACE_TRY(part.mapping.check_unchanged());
+    return {};
+  }
+
  private:
   explicit GgufCheckpoint(std::vector<Part> parts) : parts_(std::move(parts)) {
     for (Part& part : parts_) {

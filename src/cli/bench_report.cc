@@ -53,6 +53,7 @@ OrderedJson row_json(const BenchEntry& entry) {
   out["chunk_tokens"] = setting.chunk_tokens;
   out["model_file"] = setting.file;
   out["model_bytes"] = setting.weight_bytes;
+  out["packed"] = setting.is_packed;
   out["model_parameters"] = setting.num_parameters;
   return out;
 }
@@ -91,11 +92,11 @@ std::string figure(double value) {
 
 std::string setting_text(const BenchSetting& setting) {
   return fmt::format(
-      "{}, {:.0f} M parameters, {} of weights; {}, {}, {} {} of {}, KV {}, steps of {}",
+      "{}, {:.0f} M parameters, {} of weights{}; {}, {}, {} {} of {}, KV {}, steps of {}",
       setting.model, 1e-6 * static_cast<double>(setting.num_parameters),
-      size_text(setting.weight_bytes), setting.cpu, setting.kernels, setting.num_threads,
-      setting.num_threads == 1 ? "thread" : "threads", setting.num_processors, setting.kv_type,
-      setting.chunk_tokens);
+      size_text(setting.weight_bytes), setting.is_packed ? "" : " in the file", setting.cpu,
+      setting.kernels, setting.num_threads, setting.num_threads == 1 ? "thread" : "threads",
+      setting.num_processors, setting.kv_type, setting.chunk_tokens);
 }
 
 struct Column {

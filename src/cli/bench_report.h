@@ -16,6 +16,7 @@ struct BenchSetting {
   std::string model;  ///< what it is called
   std::string file;   ///< its path
   uint64_t weight_bytes = 0;
+  bool is_packed = true;  ///< else weights stay in the file
   int64_t num_parameters = 0;
   std::string cpu;
   std::string isa;      ///< "avx512"

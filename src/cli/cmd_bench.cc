@@ -28,6 +28,7 @@ struct BenchArgs {
   std::vector<int64_t> prompts, gens, parallels, depths, threads, chunks;
   bool pin = false;
   bool full_head = false;
+  bool no_pack = false;
   int64_t repetitions = 5;
   std::string kv_types;
   std::string isas;
@@ -90,6 +91,7 @@ Result<std::vector<Setting>> settings_of(const BenchArgs& args,
             setting.options.num_threads = static_cast<int>(threads);
             setting.options.pin = args.pin;
             setting.options.full_head = args.full_head;
+            setting.options.pack = !args.no_pack;
             setting.options.chunk_tokens = chunk;
             setting.options.context = longest(tests);
             setting.options.check_needs = [tests](const ModelConfig& config,
@@ -131,6 +133,7 @@ std::shared_ptr<BenchSetting> describe(const OpenedModel& model) {
   setting->model = info.name;
   setting->file = model.path;
   setting->weight_bytes = info.weight_bytes;
+  setting->is_packed = model.options.pack;
   setting->num_parameters = info.num_parameters;
   setting->cpu = cpu_features().model_name;
   setting->isa = isa_name(model.isa);
@@ -279,6 +282,7 @@ std::vector<Option> setting_options(BenchArgs& args) {
                             "the processors this process may use", 1, 1024));
   options.push_back(pin_option(&args.pin));
   options.push_back(full_head_option(&args.full_head));
+  options.push_back(no_pack_option(&args.no_pack));
   options.push_back(kv_type_option(&args.kv_types, true));
   options.push_back(isa_option(&args.isas, true));
   options.push_back(numbers("-ub,--ubatch-size", "Prompt tokens computed in one step", &args.chunks,

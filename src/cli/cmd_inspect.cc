@@ -26,6 +26,7 @@ struct InspectArgs {
   std::optional<std::string> positional;
   std::optional<int64_t> context;
   std::string kv_type{kv_type_name(kDefaultKvType)};
+  bool no_pack = false;
   bool tensors = false;
   bool json = false;
 };
@@ -74,6 +75,8 @@ std::string value_text(const MetaValue& value) {
 nlohmann::json memory_json(const std::optional<InspectedMemory>& memory) {
   if (!memory) return nullptr;
   return {{"weight_bytes", memory->weight_bytes},
+          {"file_bytes", memory->file_bytes},
+          {"scratch_bytes", memory->scratch_bytes},
           {"kv_type", kv_type_name(memory->kv_type)},
           {"kv_bytes_per_token", memory->kv_bytes_per_token},
           {"context", memory->context},
@@ -127,7 +130,13 @@ void print_line(const char* label, const std::string& value) {
 
 void print_memory(const InspectedMemory& memory) {
   print("\nMemory\n");
-  print_line("weights", size_text(memory.weight_bytes));
+  print_line("weights", size_text(memory.weight_bytes) +
+                            (memory.file_bytes > 0
+                                 ? ", and " + size_text(memory.file_bytes) + " stay in the file"
+                                 : ""));
+  if (memory.scratch_bytes > 0) {
+    print_line("scratch", "at most " + size_text(memory.scratch_bytes) + " to pack weights in");
+  }
   print_line("KV cache",
              fmt::format("{} for {} tokens ({}, {} bytes a token)", size_text(memory.kv_bytes),
                          memory.context, kv_type_name(memory.kv_type), memory.kv_bytes_per_token));
@@ -180,6 +189,7 @@ Result<int> run_checked(InspectArgs& args) {
   InspectOptions options;
   options.context = args.context.value_or(0);
   options.kv_type = kv_type_named(args.kv_type).value_or(kDefaultKvType);
+  options.pack = !args.no_pack;
   HEADRACE_ASSIGN(const Inspection seen, inspect_model(path, options));
   if (args.json) {
     print_json(inspection_json(seen));
@@ -213,6 +223,8 @@ Command inspect_command() {
   options.push_back(make_option("--kv-type", "TYPE", "Plan memory for keys and values of this type",
                                 &args->kv_type, std::string(kv_type_name(kDefaultKvType))));
   options.back().choices = {"q8", "q12", "f16", "f32"};
+  options.push_back(make_option("--no-pack", "", "Plan memory for weights that stay in the file",
+                                &args->no_pack));
   options.push_back(make_option("--tensors", "", "List every tensor", &args->tensors));
   options.push_back(json_option(&args->json));
   command.examples = {

@@ -27,6 +27,7 @@ Result<OpenOptions> open_options(const ModelArgs& args) {
   options.num_threads = static_cast<int>(args.threads.value_or(0));
   options.pin = args.pin;
   options.full_head = args.full_head;
+  options.pack = !args.no_pack;
   options.kv_type = args.kv_type;
   options.context = args.context.value_or(0);
   if (args.chunk_tokens) options.chunk_tokens = *args.chunk_tokens;
@@ -105,6 +106,12 @@ Option full_head_option(bool* target) {
                   "changes no token",
                   target));
 }
+Option no_pack_option(bool* target) {
+  return in_group(make_option("--no-pack", "",
+                              "Leave weights in the file and pack them anew in each step: the same "
+                              "answers, slower, from a model that is larger than memory",
+                              target));
+}
 
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
@@ -120,6 +127,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(in_group(threads));
   options.push_back(pin_option(&args.pin));
   options.push_back(full_head_option(&args.full_head));
+  options.push_back(no_pack_option(&args.no_pack));
   options.push_back(kv_type_option(&args.kv_type));
   options.push_back(isa_option(&args.isa));
   Option chunk = make_option("-ub,--ubatch-size", "N", "Prompt tokens computed in one step",

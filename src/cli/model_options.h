@@ -19,6 +19,7 @@ struct ModelArgs {
   std::optional<int64_t> threads;
   bool pin = false;
   bool full_head = false;
+  bool no_pack = false;
   std::string kv_type;
   std::string isa;
   std::optional<int64_t> chunk_tokens;
@@ -41,7 +42,9 @@ Option isa_option(std::string* target, bool is_list = false);
 Option pin_option(bool* target);
 /// --full-head.
 Option full_head_option(bool* target);
-/// -m, -c, -t, --pin, --full-head, --kv-type, --isa, -ub and --pre-tokenizer.
+/// --no-pack.
+Option no_pack_option(bool* target);
+/// -m, -c, -t, --pin, --full-head, --no-pack, --kv-type, --isa, -ub and --pre-tokenizer.
 void add_model_options(std::vector<Option>& options, ModelArgs& args);
 
 /// The file that `args` names. With `may_pull`, the default model is fetched if it is not in the

@@ -43,8 +43,9 @@ void BackendRunner::launch(Batch& batch) {
                             .num_top = num_decisive(batch)});
 }
 
-void BackendRunner::collect(Batch& batch) {
-  if (batch.samples.empty()) return;
+Result<void> BackendRunner::collect(Batch& batch) {
+  HEADRACE_TRY(model_.check_weights());
+  if (batch.samples.empty()) return {};
   const int64_t start_ns = clock_.now_ns();
   sampler_.clear();
   for (const BatchSample& sample : batch.samples) {
@@ -64,6 +65,7 @@ void BackendRunner::collect(Batch& batch) {
     }
     sample.sampling_ns = shared_ns + clock_.now_ns() - from_ns;
   }
+  return {};
 }
 
 }  // namespace headrace

@@ -29,7 +29,7 @@ class BackendRunner final : public ModelRunner {
 
   const ModelInfo& info() const override { return model_.info(); }
   void launch(Batch& batch) override;
-  void collect(Batch& batch) override;
+  Result<void> collect(Batch& batch) override;
 
  private:
   Model& model_;

@@ -53,7 +53,7 @@ void ChecksumRunner::launch(Batch& batch) {
   }
 }
 
-void ChecksumRunner::collect(Batch& batch) {
+Result<void> ChecksumRunner::collect(Batch& batch) {
   for (size_t i = 0; i < batch.sequences.size(); ++i) {
     const BatchSequence& part = batch.sequences[i];
     if (part.sample < 0) continue;
@@ -73,6 +73,7 @@ void ChecksumRunner::collect(Batch& batch) {
                       part.first_row + part.num_rows - 1);
     sample.token.id = checksum_next(tokens, part.sequence->chain.seed(), info_.vocab_size);
   }
+  return {};
 }
 
 }  // namespace headrace

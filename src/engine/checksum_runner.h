@@ -24,7 +24,7 @@ class ChecksumRunner final : public ModelRunner {
 
   const ModelInfo& info() const override { return info_; }
   void launch(Batch& batch) override;
-  void collect(Batch& batch) override;
+  Result<void> collect(Batch& batch) override;
 
   int64_t num_steps() const { return num_steps_; }
   int64_t most_rows() const { return most_rows_; }

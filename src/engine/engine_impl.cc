@@ -55,8 +55,11 @@ bool EngineImpl::step(bool wait) {
     if (goes_on && !scheduler_.is_idle()) {
       Batch& batch = scheduler_.plan_step();
       parts_.runner->launch(batch);
-      parts_.runner->collect(batch);
-      scheduler_.commit();
+      if (const auto done = parts_.runner->collect(batch); done.ok()) {
+        scheduler_.commit();
+      } else {
+        fail_step(done.error());
+      }
     }
   } catch (const std::bad_alloc&) {
     fail_step(ErrorCode::resource_exhausted, "there was not enough memory for this step", "");
@@ -70,7 +73,15 @@ bool EngineImpl::step(bool wait) {
 void EngineImpl::fail_step(ErrorCode code, std::string_view what,
                            std::string_view detail) noexcept {
   try {
-    scheduler_.fail({code, std::string(what) + std::string(detail), "", ""});
+    fail_step({code, std::string(what) + std::string(detail), "", ""});
+  } catch (const std::exception&) {
+    scheduler_.cancel_all();
+  }
+}
+
+void EngineImpl::fail_step(const Error& error) noexcept {
+  try {
+    scheduler_.fail(error);
     scheduler_.check_invariants();
   } catch (const std::exception&) {
     // The books are wrong, or there is no memory to say so: nobody's next token can be trusted.

@@ -72,6 +72,7 @@ class EngineImpl final : public Engine {
   Result<int64_t> check(const Request& request) const;
   // Neither throws: they run on the engine's thread, where nobody would catch it.
   void fail_step(ErrorCode code, std::string_view what, std::string_view detail) noexcept;
+  void fail_step(const Error& error) noexcept;
   void emit() noexcept;
 
   EngineParts parts_;

@@ -4,6 +4,7 @@
 
 #include "engine/batch.h"
 #include "headrace/model.h"
+#include "headrace/result.h"
 
 namespace headrace {
 
@@ -14,8 +15,9 @@ class ModelRunner {
   virtual const ModelInfo& info() const = 0;
   /// Starts the forward pass; a device may still be at work on return.
   virtual void launch(Batch& batch) = 0;
-  /// Waits for it and fills in token or error of each sample.
-  virtual void collect(Batch& batch) = 0;
+  /// Waits for it and fills in token or error of each sample. An error is one of all sequences of
+  /// the step.
+  virtual Result<void> collect(Batch& batch) = 0;
 };
 
 }  // namespace headrace

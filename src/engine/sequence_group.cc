@@ -124,6 +124,7 @@ class SequenceGroupImpl final : public SequenceGroup {
                                           .logit_rows = logit_rows_,
                                           .caches = caches_,
                                           .num_top = 1});
+    HEADRACE_TRY(model_.check_weights());
     if (best.empty()) return {};
     model_.backend().argmax_rows(logits, best);
     if (std::find(best.begin(), best.end(), -1) == best.end()) return {};

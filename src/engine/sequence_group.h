@@ -30,7 +30,7 @@ class SequenceGroup {
 
   /// Appends tokens to one sequence, in chunks. Returns the most likely token after them.
   /// Errors: context_length_exceeded, out_of_range (an id outside the vocabulary), internal (logits
-  /// that are no numbers). `tokens` must not be empty.
+  /// that are no numbers), Model::check_weights. `tokens` must not be empty.
   virtual Result<TokenId> feed(size_t sequence, std::span<const TokenId> tokens) = 0;
 
   /// One step: the first tokens.size() sequences get one token each, which becomes the most likely

@@ -69,8 +69,8 @@ class SessionImpl final : public Session {
       int64_t num_wanted = 0;
       if (wanted == LogitsFor::all) num_wanted = rows;
       if (wanted == LogitsFor::last && is_last) num_wanted = 1;
-      step(tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(rows)), num_wanted,
-           on_logits);
+      HEADRACE_TRY(step(tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(rows)),
+                        num_wanted, on_logits));
       done += rows;
     }
     return {};
@@ -85,8 +85,8 @@ class SessionImpl final : public Session {
 
  private:
   // The logits of the last `num_wanted` rows go to on_logits.
-  void step(std::span<const TokenId> tokens, int64_t num_wanted,
-            FunctionRef<void(int64_t, std::span<const float>)> on_logits) {
+  Result<void> step(std::span<const TokenId> tokens, int64_t num_wanted,
+                    FunctionRef<void(int64_t, std::span<const float>)> on_logits) {
     const auto rows = static_cast<int64_t>(tokens.size());
     for (size_t i = 0; i < tables_.size(); ++i) {
       tables_[i].reclaim(num_tokens_);
@@ -103,12 +103,14 @@ class SessionImpl final : public Session {
 
     const Tensor logits = model_.forward(
         {.tokens = tokens, .positions = positions_, .logit_rows = logit_rows_, .caches = caches_});
+    HEADRACE_TRY(model_.check_weights());
     const int64_t first = num_tokens_ + rows - num_wanted;
     num_tokens_ += rows;
     for (int64_t i = 0; i < num_wanted; ++i) {
       model_.backend().read_row(logits, i, row_);
       on_logits(first + i, row_);
     }
+    return {};
   }
 
   Model& model_;

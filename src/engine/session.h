@@ -30,7 +30,8 @@ class Session {
 
   /// Appends tokens. `on_logits(position, logits [vocab])` is called in order for the asked rows;
   /// the logits of a position predict the next one and are valid during the call only.
-  /// Errors: context_length_exceeded, an id outside the vocabulary.
+  /// Errors: context_length_exceeded, an id outside the vocabulary, Model::check_weights (the step
+  /// is then as if it had not been).
   virtual Result<void> feed(std::span<const TokenId> tokens, LogitsFor wanted,
                             FunctionRef<void(int64_t, std::span<const float>)> on_logits) = 0;
 

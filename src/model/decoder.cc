@@ -88,6 +88,11 @@ WeightWork Decoder::weight_work() const {
   return work;
 }
 
+Result<void> Decoder::check_weights() const {
+  if (files_ == nullptr) return {};
+  return files_->check_unchanged();
+}
+
 void Decoder::reserve(int64_t max_rows, int64_t max_logit_rows) {
   if (max_rows > activations_->max_rows()) {
     rope_.reserve(max_rows);

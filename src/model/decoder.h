@@ -32,11 +32,14 @@ class Decoder : public Model {
   void reserve(int64_t max_rows, int64_t max_logit_rows) final;
 
   WeightWork weight_work() const final;
+  Result<void> check_weights() const final;
 
   /// Fills in what is known once everything is loaded. `matrix_elements`: of all weight matrices.
-  void set_loaded(ModelInfo info, int64_t matrix_elements) {
+  /// `files`: where matrices are read from in every step; null: nowhere.
+  void set_loaded(ModelInfo info, int64_t matrix_elements, const Checkpoint* files) {
     info_ = std::move(info);
     matrix_elements_ = matrix_elements;
+    files_ = files;
   }
   int64_t vocab_size() const { return embedding_.table ? embedding_.table->rows() : 0; }
 
@@ -67,6 +70,7 @@ class Decoder : public Model {
   CacheGroups groups_;
   ModelInfo info_;
   int64_t matrix_elements_ = 0;
+  const Checkpoint* files_ = nullptr;
 };
 
 /// "blk.<index>.<name>".

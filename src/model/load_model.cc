@@ -29,7 +29,8 @@ Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backe
   info.vocab_size = model->vocab_size();
   info.num_parameters = loader.num_parameters();
   info.weight_bytes = loader.packed_bytes();
-  model->set_loaded(std::move(info), loader.matrix_elements());
+  model->set_loaded(std::move(info), loader.matrix_elements(),
+                    options.pack ? nullptr : &checkpoint);
   return std::unique_ptr<Model>(std::move(model));
 }
 

@@ -116,6 +116,7 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
                                .data = tensor->data,
                                .row_order = row_order,
                                .name = name,
+                               .data_stays = !options_.pack,
                                .release = release,
                                .finds_top = finds_top});
   if (!packed.ok()) {

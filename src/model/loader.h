@@ -38,7 +38,8 @@ std::vector<int32_t> deinterleave_rows(const HeadRows& heads);
 
 /// Tensors are asked for by their GGUF name without ".weight" or ".bias". Faults are collected, so
 /// that a model is loaded as a plain list: after a fault an empty block is returned, and finish()
-/// reports. Memory: a tensor's file pages are released as soon as it is packed.
+/// reports. Memory: a tensor's file pages are released as soon as it is packed; matrices that stay
+/// in the file are not read at all.
 class Loader {
  public:
   Loader(const Checkpoint& checkpoint, Backend& backend, RopeRows rope_rows,

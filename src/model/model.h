@@ -68,9 +68,17 @@ class Model {
 
   /// Runs all layers. Returns logits [logit_rows.size(), vocab], valid until the next call.
   virtual Tensor forward(const StepInput& step) = 0;
+
+  /// To be asked after a step, before anything of it is used: whether the weights that it read were
+  /// those of the model. Error: corrupt_data, where they are read from files and one was cut or
+  /// written meanwhile.
+  virtual Result<void> check_weights() const = 0;
 };
 
 struct LoadModelOptions {
+  /// Whether weights are packed; else matrices stay in the checkpoint's files, and each step packs
+  /// what it reads, to the same results.
+  bool pack = true;
   std::string name;                 ///< what users call it
   std::vector<TokenId> end_tokens;  ///< as the tokenizer knows them; become ModelInfo::end_tokens
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;  ///< may be empty

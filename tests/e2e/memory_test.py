@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Memory of a run: its peak (at most 1.25 times the file, and the KV cache; skipped without models),
-and clear errors where there is not enough."""
+what it takes of its own where weights stay in the file, and clear errors where there is not
+enough."""
 import os
 import pathlib
 import re
@@ -36,6 +37,86 @@ class PeakMemory(harness.HeadraceTest):
 
     def test_gemma3(self):
         self.peak("gemma3-270m")
+
+
+class WeightsInTheFile(harness.HeadraceTest):
+    """--no-pack. The limit is of memory that belongs to no file: heap, stacks of threads."""
+
+    def under_limit(self, limit, *args):
+        done = subprocess.run(
+            [harness.BINARY, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=120, env=self.environment(),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+        return harness.Outcome(done.returncode, done.stdout, done.stderr)
+
+    def test_memory_does_not_grow_with_the_file(self):
+        limit = 60 << 20
+        answers = []
+        for layers in (10, 200):  # 32 MB and 640 MB
+            path = self.tiny(f"holes{layers}.gguf", hole_layers=layers, feed_forward=4096)
+            args = ("run", "-m", path, "--raw", "-p", "Hello", "-n", "4", "--temp", "0", "-c", "32",
+                    "-ub", "16", "-t", "2", "--ignore-eos")
+            done = self.under_limit(limit, *args, "--no-pack")
+            self.assertEqual(done.code, 0, done.err.decode())
+            self.assertNotIn(b"clamped", done.err)
+            answers.append(done.out)
+            for isa in ("reference", "avx2"):
+                other = self.under_limit(limit, *args, "--no-pack", "--isa", isa)
+                if b"this machine" not in other.err:
+                    self.assertEqual(other.code, 0, other.err.decode())
+        # Layers of zeros change nothing.
+        self.assertEqual(*answers)
+        packed = self.under_limit(limit, *args)
+        self.assertEqual(packed.code, 1, "packed weights fit the limit: it shows nothing")
+        self.assertIn("not enough memory", packed.err.decode())
+        plan = self.succeed("inspect", path, "--no-pack", "-c", 32, "--json").json()["memory"]
+        self.assertLess(plan["weight_bytes"] + plan["scratch_bytes"], 32 << 20)
+        self.assertGreater(plan["file_bytes"], 600 << 20)
+        plan = self.succeed("inspect", path, "-c", 32, "--json").json()["memory"]
+        self.assertGreater(plan["weight_bytes"], 600 << 20)
+        self.assertEqual(plan["file_bytes"], 0)
+
+    def test_a_model_larger_than_memory_is_planned_for(self):
+        # What stays in the file needs no memory, so this is not too large, only put together wrongly.
+        path = self.tiny("huge.gguf", sparse_rows=200 * 10**9 // (4 * tiny_model.EMBEDDING))
+        done = self.run_headrace("run", "-m", path, "-p", "Hi", "--no-pack", timeout=30)
+        self.assertEqual(done.code, 1)
+        self.assertNotIn("MiB", done.err.decode())
+        self.assertIn("output.weight", done.err.decode())
+        packed = self.run_headrace("run", "-m", path, "-p", "Hi", timeout=30)
+        self.assertIn("--no-pack", packed.err.decode())
+
+    def test_a_file_that_is_cut_ends_the_answer(self):
+        path = self.tiny("long.gguf", context=16384)
+        process = subprocess.Popen(
+            [harness.BINARY, "run", "-m", path, "--raw", "-p", "Hello", "-n", "16000", "--temp", "0",
+             "--ignore-eos", "--no-pack", "-t", "1"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment())
+        self.assertTrue(process.stdout.read(1))
+        os.truncate(path, path.stat().st_size // 2)
+        err = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn("became shorter", err.decode())
+
+    def real(self, name):
+        model = harness.real_model(name)
+        plan = self.succeed("inspect", model, "-c", CONTEXT, "--no-pack", "--json").json()["memory"]
+        args = ("run", "-m", model, "--raw", "-p", "The capital of France is", "-n", "8", "--temp",
+                "0", "-c", CONTEXT, "--ignore-eos", "-t", "2")
+        # Besides: tokenizer and program, and two stacks.
+        limit = (plan["weight_bytes"] + plan["scratch_bytes"] + plan["kv_bytes"] +
+                 plan["activation_bytes"] + (44 << 20))
+        in_file = self.under_limit(limit, *args, "--no-pack")
+        self.assertEqual(in_file.code, 0, in_file.err.decode())
+        self.assertEqual(in_file.out, self.succeed(*args).out)
+        print(f"{name}: file {pathlib.Path(model).stat().st_size / 1e6:.1f} MB, ran in "
+              f"{limit / 1e6:.1f} MB")
+
+    def test_smollm2(self):
+        self.real("smollm2-135m")
+
+    def test_gemma3(self):
+        self.real("gemma3-270m")
 
 
 class TooLittle(harness.HeadraceTest):

@@ -1,5 +1,6 @@
 """Writes tiny GGUF models for the end-to-end tests: two layers, random weights, a byte-level
 vocabulary. They answer nonsense, fast, and the same nonsense on every machine."""
+import math
 import random
 import struct
 
@@ -55,6 +56,21 @@ def vocabulary():
     return tokens, kinds
 
 
+def layer_shapes(layers, feed_forward):
+    """(name, shape) of the tensors of layers."""
+    for layer in range(layers):
+        block = f"blk.{layer}."
+        yield block + "attn_norm.weight", [EMBEDDING]
+        yield block + "attn_q.weight", [HEADS * HEAD_DIM, EMBEDDING]
+        yield block + "attn_k.weight", [KV_HEADS * HEAD_DIM, EMBEDDING]
+        yield block + "attn_v.weight", [KV_HEADS * HEAD_DIM, EMBEDDING]
+        yield block + "attn_output.weight", [EMBEDDING, HEADS * HEAD_DIM]
+        yield block + "ffn_norm.weight", [EMBEDDING]
+        yield block + "ffn_gate.weight", [feed_forward, EMBEDDING]
+        yield block + "ffn_up.weight", [feed_forward, EMBEDDING]
+        yield block + "ffn_down.weight", [EMBEDDING, feed_forward]
+
+
 def tensors(vocab_size, seed):
     """(name, shape with the outermost dimension first, values)"""
     numbers = random.Random(seed)
@@ -81,18 +97,20 @@ def tensors(vocab_size, seed):
 
 
 def write(path, context=256, template=CHAT_TEMPLATE, architecture="llama", with_weights=True,
-          seed=1, extra=None, bos=False, sparse_rows=0, norm=1.0):
+          seed=1, extra=None, bos=False, sparse_rows=0, norm=1.0, hole_layers=0,
+          feed_forward=FEED_FORWARD):
     """Writes one model. `template` None: a base model. `extra`: further metadata. `sparse_rows`:
     the rows that the output matrix claims to have; its data is a hole at the end of the file.
-    `norm`: the values of the last norm."""
+    `norm`: the values of the last norm. `hole_layers`: so many layers instead, all of zeros, which
+    are a hole at the end of the file; only these may have another `feed_forward`."""
     tokens, kinds = vocabulary()
     metadata = {
         "general.architecture": architecture,
         "general.name": "Tiny",
         f"{architecture}.context_length": context,
         f"{architecture}.embedding_length": EMBEDDING,
-        f"{architecture}.block_count": LAYERS,
-        f"{architecture}.feed_forward_length": FEED_FORWARD,
+        f"{architecture}.block_count": hole_layers or LAYERS,
+        f"{architecture}.feed_forward_length": feed_forward,
         f"{architecture}.attention.head_count": HEADS,
         f"{architecture}.attention.head_count_kv": KV_HEADS,
         f"{architecture}.attention.layer_norm_rms_epsilon": 1e-5,
@@ -114,6 +132,8 @@ def write(path, context=256, template=CHAT_TEMPLATE, architecture="llama", with_
     count = 0
     if with_weights:
         for name, shape, values in tensors(len(tokens), seed):
+            if hole_layers and name.startswith("blk."):
+                continue
             infos += string(name) + struct.pack("<I", len(shape))
             infos += b"".join(struct.pack("<Q", dim) for dim in reversed(shape))
             infos += struct.pack("<IQ", 0, len(data))
@@ -127,6 +147,12 @@ def write(path, context=256, template=CHAT_TEMPLATE, architecture="llama", with_
         infos += string("output.weight") + struct.pack("<I", 2)
         infos += struct.pack("<QQIQ", EMBEDDING, sparse_rows, 0, len(data))
         hole = 4 * EMBEDDING * sparse_rows
+        count += 1
+    for name, shape in layer_shapes(hole_layers, feed_forward):
+        infos += string(name) + struct.pack("<I", len(shape))
+        infos += b"".join(struct.pack("<Q", dim) for dim in reversed(shape))
+        infos += struct.pack("<IQ", 0, len(data) + hole)
+        hole += 4 * math.prod(shape)
         count += 1
     head = b"GGUF" + struct.pack("<IQQ", 3, count, len(metadata))
     head += b"".join(string(key) + value(item) for key, item in metadata.items()) + infos

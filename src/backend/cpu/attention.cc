@@ -14,11 +14,6 @@ namespace {
 constexpr int64_t kSegmentsAtOnce = 32;
 static_assert(kSegmentKeys % kAttentionBlockKeys == 0 && kSegmentKeys % kQ8BlockKeys == 0);
 
-/// Memory for kernels is cut at multiples of a cache line.
-constexpr int64_t in_lines(int64_t floats) {
-  return (floats + 15) / 16 * 16;
-}
-
 /// Floats of Q8AttentionTile::scratch, see Q8Scratch in body/attention_q8.inl.
 int64_t q8_scratch_floats(const Q8Shape& shape) {
   constexpr int64_t kGroupRows = 16;
@@ -214,7 +209,8 @@ void run_by_segments(CpuContext& context, const Attention& attention,
   int64_t num_tasks = 0;
   for (const QueryTile& tile : tiles) num_tasks += tile.end_segment - tile.first_segment;
   const int64_t num_threads = context.pool.num_threads();
-  const int64_t at_once = std::min(num_tasks, kSegmentsAtOnce * num_threads);
+  // Not of num_tasks: the memory is the same for every length of the context.
+  const int64_t at_once = kSegmentsAtOnce * num_threads;
   const int64_t state_size = attention.state_size();
   const int64_t per_worker = attention.queries_size() + attention.scratch_size();
   float* total =

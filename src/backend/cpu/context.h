@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/function_ref.h"
 #include "base/thread_pool.h"
+#include "tensor/tensor.h"
 
 namespace headrace {
 
@@ -19,6 +20,11 @@ template <class T>
 T* align_up(T* data, size_t alignment) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   return reinterpret_cast<T*>((address + alignment - 1) / alignment * alignment);
+}
+
+/// Floats up to the next cache line: memory for kernels is cut at these.
+constexpr int64_t in_lines(int64_t floats) {
+  return (floats + 15) / 16 * 16;
 }
 
 struct CpuContext {
@@ -35,6 +41,21 @@ struct CpuContext {
 
   /// Floats of scratch that are held.
   size_t scratch_size() const { return scratch_.size(); }
+
+  /// At least `bytes` of 64-byte aligned memory for each thread, kept from one operation to the
+  /// next: for panels of weights that are made when they are used. Reserved when such weights are
+  /// opened.
+  void reserve_panels(size_t bytes) {
+    if (bytes <= panel_bytes_) return;
+    constexpr size_t kVector = 64;
+    panel_bytes_ = (bytes + kVector - 1) / kVector * kVector;
+    panels_ =
+        Buffer(DType::f32, pool.num_threads(), static_cast<int64_t>(panel_bytes_ / sizeof(float)));
+  }
+  std::byte* panels_of(int worker) const {
+    return reinterpret_cast<std::byte*>(panels_.view().f32()) +
+           static_cast<size_t>(worker) * panel_bytes_;
+  }
 
   /// Memory for num_rows quantised rows, kept from one operation to the next.
   QuantizedRows quantized_rows(int64_t num_rows, int64_t cols) {
@@ -66,15 +87,26 @@ struct CpuContext {
     return {align_up(tiles_.data(), kAlignment), cols, num_rows};
   }
 
-  /// f(row) for each of num_rows, in parallel where a row of `work` elements makes it worthwhile.
-  void for_rows(int64_t num_rows, int64_t work, FunctionRef<void(int64_t)> f) {
+  /// The same for rows of floats.
+  Tensor float_rows(int64_t num_rows, int64_t cols) {
+    const auto elements = static_cast<size_t>(num_rows * cols);
+    if (float_rows_.size() < elements) float_rows_.resize(elements);
+    return {float_rows_.data(), DType::f32, num_rows, cols, cols};
+  }
+
+  /// f(row, thread) for each of num_rows, in parallel where a row of `work` elements makes it
+  /// worthwhile.
+  void for_rows_on_threads(int64_t num_rows, int64_t work, FunctionRef<void(int64_t, int)> f) {
     // A task below about 10 microseconds is not worth waking a thread for.
     constexpr int64_t kWorkPerTask = 16384;
     const int64_t rows_per_task = std::max<int64_t>(1, kWorkPerTask / std::max<int64_t>(work, 1));
-    pool.parallel_for(ceil_div(num_rows, rows_per_task), [&](int64_t task, int) {
+    pool.parallel_for(ceil_div(num_rows, rows_per_task), [&](int64_t task, int thread) {
       const int64_t end = std::min(num_rows, (task + 1) * rows_per_task);
-      for (int64_t row = task * rows_per_task; row < end; ++row) f(row);
+      for (int64_t row = task * rows_per_task; row < end; ++row) f(row, thread);
     });
+  }
+  void for_rows(int64_t num_rows, int64_t work, FunctionRef<void(int64_t)> f) {
+    for_rows_on_threads(num_rows, work, [&](int64_t row, int) { f(row); });
   }
 
   const KernelTable& kernels;
@@ -85,6 +117,9 @@ struct CpuContext {
 
  private:
   std::vector<float> scratch_;
+  std::vector<float> float_rows_;
+  Buffer panels_;
+  size_t panel_bytes_ = 0;  ///< of a thread
   std::vector<uint16_t> tiles_;
   std::vector<int8_t> planes_;
   std::vector<uint8_t> has_low_;

@@ -11,6 +11,7 @@
 #include "backend/cpu/kv_storage.h"
 #include "backend/cpu/limits.h"
 #include "backend/cpu/linear.h"
+#include "backend/cpu/linear_input.h"
 #include "backend/cpu/matrix.h"
 #include "backend/cpu/row_sampler.h"
 #include "backend/cpu/top_search.h"
@@ -31,15 +32,12 @@ class CpuBackend final : public Backend {
   double measure_read_rate(size_t bytes) override { return measure_cpu_read_rate(context_, bytes); }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
-    const bool has_tiles = context_.kernels.tile_panels != nullptr;
-    const bool packs = has_tiles || context_.kernels.int_panels != nullptr;
     WeightView view = weight;
     view.finds_top = view.finds_top && searches_top_ && view.cols > 0 &&
                      view.rows >= context_.kernels.least_searched / view.cols;
-    HEADRACE_ASSIGN(
-        auto matrix,
-        CpuMatrix::pack(view, context_.pool, packs ? MatrixStorage::packed : MatrixStorage::decoded,
-                        weights_, has_tiles ? PanelOrder::tiles : PanelOrder::columns));
+    HEADRACE_ASSIGN(auto matrix,
+                    CpuMatrix::pack(view, context_.pool, packing_for(context_.kernels), weights_));
+    context_.reserve_panels(matrix->scratch_bytes());
     if (matrix->coarse_bounds() != nullptr) search_.reserve(matrix->rows(), matrix->cols());
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
@@ -57,6 +55,10 @@ class CpuBackend final : public Backend {
   std::unique_ptr<KvStorage> allocate_kv(const KvPageLayout& layout, int64_t num_layers,
                                          int64_t num_blocks) override {
     return allocate_cpu_kv(layout, num_layers, num_blocks);
+  }
+
+  void reserve_rows(int64_t max_rows, int64_t max_cols) override {
+    reserve_input(context_, max_rows, max_cols);
   }
 
   void reserve_samples(int64_t max_rows, int64_t cols) override {
@@ -98,16 +100,12 @@ class CpuBackend final : public Backend {
     });
   }
 
-  void linear_group(const Tensor& x, std::span<const LinearTask> tasks) override {
-    cpu_linear(context_, x, tasks);
+  void linear(const LinearInput& input, std::span<const LinearTask> tasks) override {
+    cpu_linear(context_, input, tasks);
   }
 
-  void linear(const Tensor& x, const LinearTask& task) override {
-    cpu_linear(context_, x, std::span(&task, 1));
-  }
-
-  void linear_top(const Tensor& x, const LinearTask& task, int32_t num_top) override {
-    if (!search_.run(x, task, num_top)) linear(x, task);
+  void linear_top(const LinearInput& input, const LinearTask& task, int32_t num_top) override {
+    if (!search_.run(input, task, num_top)) cpu_linear(context_, input, std::span(&task, 1));
   }
 
   void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
@@ -161,8 +159,7 @@ class CpuBackend final : public Backend {
                         const Tensor& out) override {
     check_same_shape(gate, up);
     check_same_shape(gate, out);
-    const auto kernel =
-        activation == Activation::silu ? context_.kernels.silu_mul : context_.kernels.gelu_tanh_mul;
+    const auto kernel = activation_kernel(context_.kernels, activation);
     context_.for_rows(gate.rows, 2 * gate.cols,
                       [&](int64_t r) { kernel(gate.f32(r), up.f32(r), gate.cols, out.f32(r)); });
   }
@@ -171,6 +168,16 @@ class CpuBackend final : public Backend {
     check_same_shape(x, delta);
     context_.for_rows(x.rows, x.cols / 2,
                       [&](int64_t r) { context_.kernels.add(x.f32(r), delta.f32(r), x.cols); });
+  }
+
+  void add_rms_norm(const Tensor& x, const Tensor& delta, const Tensor& weight,
+                    float eps) override {
+    check_same_shape(x, delta);
+    HEADRACE_CHECK_EQ(weight.cols, x.cols);
+    context_.for_rows(x.rows, 2 * x.cols, [&](int64_t r) {
+      context_.kernels.rms_norm(delta.f32(r), weight.f32(), x.cols, eps, delta.f32(r));
+      context_.kernels.add(x.f32(r), delta.f32(r), x.cols);
+    });
   }
 
   void soft_cap(const Tensor& x, float cap) override {

@@ -230,16 +230,16 @@ TEST(QuantizeRow, KeepsItsBitsAndItsSums) {
 std::vector<float> run_panels(const KernelTable& table, const CpuMatrix& matrix, const Tensor& x) {
   Quantized q(table, x);
   const Buffer out(DType::f32, x.rows, matrix.rows());
-  const auto view = matrix.packed_panels(0);
+  const auto view = matrix.panels(0, matrix.num_panels(), nullptr);
   PanelRun run;
-  run.panels = view.panels;
+  run.panels = reinterpret_cast<const uint8_t*>(view.data);
   run.panel_bytes = view.panel_bytes;
   run.x = q.rows();
   run.num_rows = x.rows;
   run.num_outputs = matrix.rows();
   run.out = out.view().f32();
   run.out_stride = matrix.rows();
-  table.int_panels[static_cast<size_t>(view.format)](run);
+  table.int_panels[static_cast<size_t>(*matrix.panel_format())](run);
   return to_vector(out.view());
 }
 
@@ -255,13 +255,13 @@ TEST(IntegerPanels, TablesOfOneIsaGiveTheSameBits) {
            {Codes::random, Codes::all_ones, Codes::all_zeros, Codes::only_top_bits}) {
         const auto data = made_up_blocks(format.format, 40, 768, 8, codes);
         const auto matrix = CpuMatrix::pack({format.format, 40, 768, data, {}, "w"}, pool,
-                                            MatrixStorage::packed, memory);
+                                            packing_for(*tables[0]), memory);
         ASSERT_TRUE(matrix.ok());
         if ((*matrix)->storage() != MatrixStorage::packed) continue;
         const Buffer x = uneven_rows(13, 768, 9);
         for (int64_t i = 0; i < 768; ++i) x.view().f32(1)[i] = 1.0F;
         for (int64_t i = 0; i < 768; ++i) x.view().f32(2)[i] = i / 2 % 2 == 0 ? 1.0F : -1.0F;
-        if ((*matrix)->packed_panels(0).format >= PanelFormat::f16) continue;
+        if (*(*matrix)->panel_format() >= PanelFormat::f16) continue;
         const auto expected = run_panels(*tables[0], **matrix, x.view());
         for (size_t i = 1; i < tables.size(); ++i) {
           EXPECT_TRUE(same_bits(run_panels(*tables[i], **matrix, x.view()), expected))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/linear_input.h"
 #include "backend/cpu/matrix.h"
 
 namespace headrace {
@@ -14,112 +15,135 @@ void check_task(const Tensor& x, const LinearTask& task) {
   HEADRACE_CHECK_EQ(task.out.cols, task.weight->rows());
   HEADRACE_CHECK_EQ(task.out.rows, x.rows);
   if (task.bias.data != nullptr) HEADRACE_CHECK_EQ(task.bias.cols, task.weight->rows());
+  if (task.add_to.data != nullptr) {
+    HEADRACE_CHECK_EQ(task.add_to.rows, x.rows);
+    HEADRACE_CHECK_EQ(task.add_to.cols, task.weight->rows());
+  }
+}
+
+void check_input(const LinearInput& input) {
+  if (input.norm.data != nullptr) {
+    HEADRACE_CHECK(input.up.data == nullptr);
+    HEADRACE_CHECK_EQ(input.norm.cols, input.x.cols);
+  }
+  if (input.up.data != nullptr) {
+    HEADRACE_CHECK_EQ(input.up.rows, input.x.rows);
+    HEADRACE_CHECK_EQ(input.up.cols, input.x.cols);
+  }
 }
 
 const CpuMatrix& matrix_of(const LinearTask& task) {
   return static_cast<const CpuMatrix&>(*task.weight);
 }
 
-/// What the input is multiplied as.
-enum class Product : uint8_t { floats, integers, tiles };
+/// Panels [first, end) of a task's matrix times rows [first_row, end_row).
+struct Part {
+  const LinearTask& task;
+  int64_t first = 0;
+  int64_t end = 0;
+  int64_t first_row = 0;
+  int64_t end_row = 0;
 
-Product product_of(const CpuMatrix& matrix) {
-  if (matrix.storage() != MatrixStorage::packed) return Product::floats;
-  const CpuMatrix::PackedView view = matrix.packed_panels(0);
-  if (view.order == PanelOrder::tiles) return Product::tiles;
-  return view.format < PanelFormat::f16 ? Product::integers : Product::floats;
-}
-
-/// One call's input, also as integers or tiles where a packed weight asks for it.
-struct Input {
-  const Tensor& x;
-  QuantizedRows quantized;
-  TileRows tiles;
+  const CpuMatrix& matrix() const { return matrix_of(task); }
+  int64_t first_output() const { return first * kPanelRows; }
+  int64_t num_rows() const { return end_row - first_row; }
+  int64_t num_outputs() const {
+    return std::min(end * kPanelRows, matrix().rows()) - first_output();
+  }
 };
 
-void make_tiles(CpuContext& context, Input& input) {
-  const Tensor& x = input.x;
-  input.tiles = context.tile_rows(x.rows, x.cols);
-  context.for_rows(
-      ceil_div(x.rows, kTileGroupRows), std::min(x.rows, kTileGroupRows) * x.cols,
-      [&](int64_t group) { context.kernels.tile_rows(x.f32(), x.row_stride, group, input.tiles); });
+/// What every kernel is told of a part, but for its input and where the rows of `out` begin.
+template <class Run>
+Run run_of(const Part& part, const CpuMatrix::Panels& panels) {
+  Run run;
+  run.panels = reinterpret_cast<decltype(run.panels)>(panels.data);
+  run.num_rows = part.num_rows();
+  run.num_outputs = part.num_outputs();
+  const Tensor& bias = part.task.bias;
+  run.bias = bias.data != nullptr ? bias.f32() + part.first_output() : nullptr;
+  run.out = part.task.out.f32() + part.first_output();
+  run.out_stride = part.task.out.row_stride;
+  return run;
 }
 
-void quantize(CpuContext& context, Input& input) {
-  const Tensor& x = input.x;
-  input.quantized = context.quantized_rows(x.rows, x.cols);
-  context.for_rows(x.rows, x.cols,
-                   [&](int64_t r) { context.kernels.quantize_row(x.f32(r), r, input.quantized); });
+void run_integers(const CpuContext& context, const PreparedInput& input, const Part& part,
+                  const CpuMatrix::Panels& panels) {
+  auto run = run_of<PanelRun>(part, panels);
+  run.panel_bytes = panels.panel_bytes;
+  run.low_panels = panels.low_panels;
+  run.x = input.integers;
+  run.first_row = part.first_row;
+  context.kernels.int_panels[static_cast<size_t>(*part.matrix().panel_format())](run);
 }
 
-/// Panels [first, end) of a packed matrix times rows [first_row, end_row).
-void run_packed(const CpuContext& context, const Input& input, const LinearTask& task,
-                int64_t first, int64_t end, int64_t first_row, int64_t end_row) {
-  const CpuMatrix& matrix = matrix_of(task);
-  const CpuMatrix::PackedView view = matrix.packed_panels(first);
-  const int64_t first_output = first * kPanelRows;
-  PanelRun args;
-  args.panels = view.panels;
-  args.panel_bytes = view.panel_bytes;
-  args.low_panels = view.low_panels;
-  args.x = input.quantized;
-  args.first_row = first_row;
-  args.num_rows = end_row - first_row;
-  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
-  args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
-  args.out = task.out.f32() + first_output;
-  args.out_stride = task.out.row_stride;
-  context.kernels.int_panels[static_cast<size_t>(view.format)](args);
+void run_tiles(const CpuContext& context, const PreparedInput& input, const Part& part,
+               const CpuMatrix::Panels& panels, void* scratch) {
+  auto run = run_of<TileRun>(part, panels);
+  run.panel_bytes = panels.panel_bytes;
+  run.x = input.tiles;
+  run.first_row = part.first_row;
+  run.scratch = scratch;
+  context.kernels.tile_panels[static_cast<size_t>(*part.matrix().panel_format())](run);
 }
 
-/// The same of a matrix in the order of tiles. scratch: kTileScratchBytes.
-void run_tiles(const CpuContext& context, const Input& input, const LinearTask& task, int64_t first,
-               int64_t end, int64_t first_row, int64_t end_row, float* scratch) {
-  const CpuMatrix& matrix = matrix_of(task);
-  const CpuMatrix::PackedView view = matrix.packed_panels(first);
-  const int64_t first_output = first * kPanelRows;
-  TileRun args;
-  args.panels = view.panels;
-  args.panel_bytes = view.panel_bytes;
-  args.x = input.tiles;
-  args.first_row = first_row;
-  args.num_rows = end_row - first_row;
-  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first_output;
-  args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
-  args.out = task.out.f32() + first_output;
-  args.out_stride = task.out.row_stride;
-  args.scratch = scratch;
-  context.kernels.tile_panels[static_cast<size_t>(view.format)](args);
+void run_floats(const CpuContext& context, const PreparedInput& input, const Part& part,
+                const CpuMatrix::Panels& panels) {
+  auto run = run_of<FloatRun>(part, panels);
+  run.x = input.floats.f32(part.first_row);
+  run.x_stride = input.floats.row_stride;
+  run.cols = input.floats.cols;
+  run.out = part.task.out.f32(part.first_row) + part.first_output();
+  const auto format = part.matrix().panel_format();
+  (!format                       ? context.kernels.f32_panels
+   : *format == PanelFormat::f16 ? context.kernels.f16_panels
+                                 : context.kernels.bf16_panels)(run);
 }
 
-/// Panels [first, end) of a matrix of floats times rows [first_row, end_row). scratch: for decoding
-/// a panel of the file's format.
-void run_floats(const CpuContext& context, const Input& input, const LinearTask& task,
-                int64_t first, int64_t end, int64_t first_row, int64_t end_row, float* scratch) {
-  const CpuMatrix& matrix = matrix_of(task);
-  const bool is_source = matrix.storage() == MatrixStorage::source;
-  const int64_t step = is_source ? 1 : end - first;
-  for (int64_t panel = first; panel < end; panel += step) {
-    const int64_t first_output = panel * kPanelRows;
-    FloatRun args;
-    args.x = input.x.f32(first_row);
-    args.x_stride = input.x.row_stride;
-    args.cols = input.x.cols;
-    args.num_rows = end_row - first_row;
-    args.num_outputs = std::min((panel + step) * kPanelRows, matrix.rows()) - first_output;
-    args.bias = task.bias.data != nullptr ? task.bias.f32() + first_output : nullptr;
-    args.out = task.out.f32(first_row) + first_output;
-    args.out_stride = task.out.row_stride;
-    if (matrix.storage() == MatrixStorage::packed) {
-      const CpuMatrix::PackedView view = matrix.packed_panels(panel);
-      args.panels = view.panels;
-      (view.format == PanelFormat::f16 ? context.kernels.f16_panels
-                                       : context.kernels.bf16_panels)(args);
-    } else {
-      args.panels = matrix.float_panel(panel, scratch);
-      context.kernels.f32_panels(args);
+/// The part of LinearTask::add_to.
+void add_part(const CpuContext& context, const Part& part) {
+  const LinearTask& task = part.task;
+  if (task.add_to.data == nullptr) return;
+  for (int64_t row = part.first_row; row < part.end_row; ++row) {
+    context.kernels.add(task.add_to.f32(row) + part.first_output(),
+                        task.out.f32(row) + part.first_output(), part.num_outputs());
+  }
+}
+
+/// Memory of one thread.
+struct Scratch {
+  std::byte* panels = nullptr;  ///< where panels are made from the file's rows
+  void* tiles = nullptr;        ///< TileRun::scratch
+};
+
+void run_part(const CpuContext& context, const PreparedInput& input, const Part& whole,
+              const Scratch& scratch) {
+  const CpuMatrix& matrix = whole.matrix();
+  const InputForm form = matrix.input_form();
+  const int64_t step = matrix.makes_panels() ? CpuMatrix::kMadePanels : whole.end - whole.first;
+  Part part = whole;
+  for (; part.first < whole.end; part.first += step) {
+    part.end = std::min(whole.end, part.first + step);
+    const CpuMatrix::Panels panels =
+        matrix.panels(part.first, part.end - part.first, scratch.panels);
+    switch (form) {
+      case InputForm::floats:
+        run_floats(context, input, part, panels);
+        break;
+      case InputForm::integers:
+        run_integers(context, input, part, panels);
+        break;
+      case InputForm::tiles: {
+        // Panels that were made are used for all rows, of which the kernel takes some at a time.
+        Part rows = part;
+        for (; rows.first_row < part.end_row; rows.first_row = rows.end_row) {
+          rows.end_row = std::min(part.end_row, rows.first_row + kTileMostRows);
+          run_tiles(context, input, rows, panels, scratch.tiles);
+        }
+        break;
+      }
     }
   }
+  add_part(context, whole);
 }
 
 /// How the outputs of a group of products are shared out: items are runs of panels, counted through
@@ -148,9 +172,17 @@ int64_t even_share(int64_t num_panels, int num_threads, int64_t most_items) {
   return best;
 }
 
-Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_threads,
-                 bool has_tiles) {
-  // Quantised rows of a group stay in a second-level cache while weights pass by.
+/// A group's products, as far as sharing out needs to know them.
+struct GroupShape {
+  int64_t num_panels = 0;  ///< of all its matrices
+  int64_t num_rows = 0;
+  int64_t cols = 0;
+  bool has_tiles = false;
+  bool all_made = true;  ///< all panels are made from the file's rows: once for all rows
+};
+
+Shares share_out(const GroupShape& group, int num_threads) {
+  // Rows of a group stay in a second-level cache, in their form, while weights pass by.
   constexpr int64_t kGroupBytes = 256 << 10;
   constexpr int64_t kTileGroupBytes = 768 << 10;
   // Kernels take panels two at a time and rows in tiles.
@@ -159,77 +191,73 @@ Shares share_out(int64_t num_panels, int64_t num_rows, int64_t cols, int num_thr
   static_assert(kRowStep % kTileRows == 0);
   // Enough items that a thread which is held up does not hold up the others for long, and small
   // ones where a few rows pass by the weights in microseconds.
-  const int64_t items_a_thread = num_rows < kRowStep ? 64 : 8;
+  const int64_t items_a_thread = group.num_rows < kRowStep ? 64 : 8;
   Shares shares;
-  const int64_t group_bytes = has_tiles ? kTileGroupBytes / 2 : kGroupBytes;
-  shares.rows_a_group = std::max<int64_t>(1, group_bytes / cols / kRowStep) * kRowStep;
-  shares.num_groups = ceil_div(num_rows, shares.rows_a_group);
-  if (has_tiles) {
-    shares.num_groups = ceil_div(num_rows, std::min(shares.rows_a_group, kTileMostRows));
-    shares.rows_a_group = ceil_div(ceil_div(num_rows, shares.num_groups), kRowStep) * kRowStep;
+  const int64_t group_bytes = group.has_tiles ? kTileGroupBytes / 2 : kGroupBytes;
+  shares.rows_a_group = std::max<int64_t>(1, group_bytes / group.cols / kRowStep) * kRowStep;
+  if (group.all_made) shares.rows_a_group = group.num_rows;
+  shares.num_groups = ceil_div(group.num_rows, shares.rows_a_group);
+  if (group.has_tiles && !group.all_made) {
+    shares.num_groups = ceil_div(group.num_rows, std::min(shares.rows_a_group, kTileMostRows));
+    shares.rows_a_group =
+        ceil_div(ceil_div(group.num_rows, shares.num_groups), kRowStep) * kRowStep;
   }
-  const int64_t panels = num_panels * shares.num_groups / (items_a_thread * num_threads);
+  const int64_t panels = group.num_panels * shares.num_groups / (items_a_thread * num_threads);
   shares.panels_a_share = std::max<int64_t>(1, panels / kPanelStep) * kPanelStep;
   // Setting up the tiles takes about as long as a few hundred weights.
   constexpr int64_t kTileItemsAThread = 4;
-  if (has_tiles && num_rows <= 2 * kTileGroupRows) {
-    shares.panels_a_share = even_share(num_panels, num_threads, kTileItemsAThread);
+  if (group.has_tiles && group.num_rows <= 2 * kTileGroupRows) {
+    shares.panels_a_share = even_share(group.num_panels, num_threads, kTileItemsAThread);
   }
-  shares.num_shares = ceil_div(num_panels, shares.panels_a_share);
+  shares.num_shares = ceil_div(group.num_panels, shares.panels_a_share);
   return shares;
 }
 
 }  // namespace
 
-void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks) {
+void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const LinearTask> tasks) {
+  const Tensor& x = input.x;
   if (x.rows == 0) return;
-  Input input{x, {}, {}};
-  bool any_integers = false;
-  bool any_tiles = false;
-  bool any_source = false;
-  int64_t num_panels = 0;
+  check_input(input);
+  GroupShape group;
+  group.num_rows = x.rows;
+  group.cols = x.cols;
+  InputForms forms;
+  size_t made_bytes = 0;
   for (const LinearTask& task : tasks) {
     check_task(x, task);
     const CpuMatrix& matrix = matrix_of(task);
-    num_panels += matrix.num_panels();
-    const Product product = product_of(matrix);
-    any_integers |= product == Product::integers;
-    any_tiles |= product == Product::tiles;
-    any_source |= matrix.storage() == MatrixStorage::source;
+    group.num_panels += matrix.num_panels();
+    group.all_made &= matrix.makes_panels();
+    made_bytes = std::max(made_bytes, matrix.scratch_bytes());
+    forms.add(matrix.input_form());
   }
-  if (any_integers) quantize(context, input);
-  if (any_tiles) make_tiles(context, input);
+  group.has_tiles = forms.tiles;
+  const PreparedInput rows = prepare_input(context, input, forms);
   const int num_threads = context.pool.num_threads();
-  const Shares shares = share_out(num_panels, x.rows, x.cols, num_threads, any_tiles);
-  // One worker's: a decoded panel and a row, or what tiles need.
-  constexpr int64_t kAlignment = 64 / sizeof(float);
-  constexpr auto kTileFloats = static_cast<int64_t>(kTileScratchBytes / sizeof(float));
-  const int64_t scratch_size =
-      ceil_div(std::max(any_source ? x.cols * (kPanelRows + 1) : 0, any_tiles ? kTileFloats : 0),
-               kAlignment) *
-      kAlignment;
-  float* scratch =
-      align_up(context.scratch(static_cast<size_t>(scratch_size * num_threads + kAlignment)), 64);
+  const Shares shares = share_out(group, num_threads);
+  context.reserve_panels(made_bytes);
+  constexpr size_t kTileFloats = kTileScratchBytes / sizeof(float);
+  static_assert(kTileScratchBytes % 64 == 0);
+  float* tile_scratch = forms.tiles ? context.scratch(kTileFloats * num_threads) : nullptr;
   const auto run_item = [&](int64_t item, int worker) {
-    const int64_t group = item / shares.num_shares;
-    const int64_t first_row = group * shares.rows_a_group;
+    const int64_t row_group = item / shares.num_shares;
+    const int64_t first_row = row_group * shares.rows_a_group;
     const int64_t end_row = std::min(x.rows, first_row + shares.rows_a_group);
     int64_t first = item % shares.num_shares * shares.panels_a_share;
-    int64_t end = std::min(num_panels, first + shares.panels_a_share);
+    int64_t end = std::min(group.num_panels, first + shares.panels_a_share);
+    Scratch scratch;
+    if (forms.tiles) scratch.tiles = tile_scratch + kTileFloats * worker;
     // The tasks whose panels are among them.
     for (const LinearTask& task : tasks) {
       const CpuMatrix& matrix = matrix_of(task);
       const int64_t task_end = std::min(end, matrix.num_panels());
       if (first < task_end) {
-        float* worker_scratch = scratch + worker * scratch_size;
-        if (product_of(matrix) == Product::tiles) {
-          run_tiles(context, input, task, first, task_end, first_row, end_row, worker_scratch);
-        } else if (product_of(matrix) == Product::integers) {
-          run_packed(context, input, task, first, task_end, first_row, end_row);
-        } else if (matrix.storage() != MatrixStorage::source) {
-          run_floats(context, input, task, first, task_end, first_row, end_row, worker_scratch);
-        } else if (group == 0) {  // decoded once for all rows
-          run_floats(context, input, task, first, task_end, 0, x.rows, worker_scratch);
+        if (!matrix.makes_panels()) {
+          run_part(context, rows, {task, first, task_end, first_row, end_row}, scratch);
+        } else if (row_group == 0) {  // made once for all rows
+          scratch.panels = context.panels_of(worker);
+          run_part(context, rows, {task, first, task_end, 0, x.rows}, scratch);
         }
       }
       first = std::max<int64_t>(0, first - matrix.num_panels());

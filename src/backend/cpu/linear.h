@@ -8,7 +8,8 @@
 
 namespace headrace {
 
-/// out = x W^T (+ bias) for each task. x: [rows, cols of every weight].
-void cpu_linear(CpuContext& context, const Tensor& x, std::span<const LinearTask> tasks);
+/// Backend::linear. What the products read is made while it is brought to the form they multiply,
+/// and what they are added to is added to by the thread that computed them.
+void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const LinearTask> tasks);
 
 }  // namespace headrace

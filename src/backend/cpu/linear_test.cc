@@ -13,28 +13,11 @@ namespace {
 using namespace backend_test;
 
 /// The error a product may have: float rounding as a share of sum |x w|, and where activations are
-/// integers half a step of each; where both are bf16 the rounding of both. Steps: see QuantizedRows
-/// and docs/decisions/activation-precision.md.
+/// integers half a step of each; where both are bf16 the rounding of both.
 double tolerance(Isa isa, const float* x, const float* w, int64_t cols, double size) {
   if (isa == Isa::amx) return (0x1p-8 + 0x1p-15) * size + 1e-12;
-  double rounding = 0;
-  if (kernel_table(isa).quantize_row != nullptr) {
-    std::vector<double> largest(static_cast<size_t>(ceil_div(cols, 32)));
-    std::vector<double> weights(largest.size());
-    double mean = 0;
-    for (int64_t k = 0; k < cols; ++k) {
-      const auto block = static_cast<size_t>(k / 32);
-      largest[block] = std::max(largest[block], std::abs(double{x[k]}));
-      weights[block] += std::abs(double{w[k]});
-    }
-    for (const double one : largest) mean += one / static_cast<double>(largest.size());
-    for (size_t block = 0; block < largest.size(); ++block) {
-      // The bound itself is in doubt by float rounding.
-      const double num_steps = largest[block] > 0.9001 * mean ? 127 * 128 : 127;
-      rounding += 0.5 * largest[block] / num_steps * weights[block];
-    }
-  }
-  return 2e-6 * size + 1.01 * rounding + 1e-12;
+  const bool integers = kernel_table(isa).quantize_row != nullptr;
+  return 2e-6 * size + (integers ? 1.01 * activation_rounding(x, w, cols) : 0) + 1e-12;
 }
 
 class LinearOnIsa : public testing::TestWithParam<Isa> {};
@@ -102,6 +85,48 @@ TEST_P(LinearOnIsa, ColumnsThatAreNoMultipleOfThirtyTwoRunAsFloats) {
   for (const Format format : {Format::f32, Format::f16, Format::bf16}) {
     for (const int64_t cols : {1, 7, 33, 100}) {
       expect_product(GetParam(), format, 3, cols, 18, Codes::random, false);
+    }
+  }
+}
+
+TEST_P(LinearOnIsa, WeightsThatStayWhereTheyAreGiveWhatPackedOnesGive) {
+  constexpr int64_t kOutRows = 75;  // the last panel is alone and has rows that are not there
+  std::vector<int32_t> order;
+  for (int32_t i = 0; i < kOutRows; ++i) order.push_back((i * 31 + 4) % kOutRows);
+  for (const FormatTraits& format : all_formats()) {
+    const int64_t cols = 3 * std::max<int64_t>(format.block_elements, 32);
+    const auto data = made_up_blocks(format.format, kOutRows, cols, 19);
+    for (const bool in_order : {true, false}) {
+      WeightView view{format.format, kOutRows, cols, data, {}, "w"};
+      if (!in_order) view.row_order = order;
+      std::vector<TokenId> ids(kOutRows);
+      for (int32_t i = 0; i < kOutRows; ++i) ids[static_cast<size_t>(i)] = i;
+      for (const int64_t rows : {1, 7, 33}) {
+        const Buffer x = uneven_rows(rows, cols, 21);
+        const Buffer bias = random_rows(1, kOutRows, 22);
+        std::vector<float> expected;
+        std::vector<float> expected_embeddings;
+        for (const bool stays : {false, true}) {
+          for (const int num_threads : {1, 2, 3}) {
+            const auto backend = backend_of(GetParam(), num_threads);
+            view.data_stays = stays;
+            const auto matrix = backend->pack(view);
+            ASSERT_TRUE(matrix.ok());
+            const Buffer out = backend->allocate(DType::f32, rows, kOutRows);
+            backend->linear(x.view(), {matrix->get(), bias.view(), out.view()});
+            const Buffer embedded = backend->allocate(DType::f32, kOutRows, cols);
+            backend->embed(**matrix, ids, 1.0F, embedded.view());
+            if (expected.empty()) {
+              expected = to_vector(out.view());
+              expected_embeddings = to_vector(embedded.view());
+            }
+            EXPECT_TRUE(same_bits(to_vector(out.view()), expected))
+                << format.name << ", " << rows << " rows, " << num_threads << " threads"
+                << (stays ? ", in place" : "") << (in_order ? "" : ", permuted");
+            EXPECT_TRUE(same_bits(to_vector(embedded.view()), expected_embeddings)) << format.name;
+          }
+        }
+      }
     }
   }
 }
@@ -244,9 +269,58 @@ TEST_P(LinearOnIsa, AGroupGivesWhatItsProductsGiveAlone) {
     tasks.push_back({matrices.back().get(), {}, together.back().view()});
     backend->linear(x.view(), {matrices.back().get(), {}, alone.back().view()});
   }
-  backend->linear_group(x.view(), tasks);
+  backend->linear(x.view(), tasks);
   for (size_t i = 0; i < tasks.size(); ++i) {
     EXPECT_TRUE(same_bits(to_vector(together[i].view()), to_vector(alone[i].view())));
+  }
+}
+
+// Inputs that are made on the way, and results that are added where they are computed, give the
+// bits of one operation after the other.
+TEST_P(LinearOnIsa, FusedOperationsGiveWhatTheyGiveOneByOne) {
+  const int64_t cols = 768;
+  const int64_t out_rows = 200;
+  for (const Format format : {Format::q4_1, Format::q6_k, Format::f16, Format::f32}) {
+    const auto data = made_up_blocks(format, out_rows, cols, 51);
+    for (const int num_threads : {1, 3}) {
+      const auto backend = backend_of(GetParam(), num_threads);
+      auto packed = backend->pack({format, out_rows, cols, data, {}, "w"});
+      ASSERT_TRUE(packed.ok());
+      const Matrix* matrix = packed->get();
+      for (const int64_t rows : {1, 9, 70}) {
+        SCOPED_TRACE(std::string(format_traits(format).name) + ", rows " + std::to_string(rows));
+        const Buffer x = uneven_rows(rows, cols, 52);
+        const Buffer up = random_rows(rows, cols, 53);
+        const Buffer weight = random_rows(1, cols, 54);
+        const Buffer made(DType::f32, rows, cols);
+        const Buffer expected(DType::f32, rows, out_rows);
+        const Buffer found(DType::f32, rows, out_rows);
+
+        LinearInput norm = x.view();
+        norm.norm = weight.view();
+        norm.norm_eps = 1e-5F;
+        backend->rms_norm(x.view(), weight.view(), 1e-5F, made.view());
+        backend->linear(made.view(), {matrix, {}, expected.view()});
+        backend->linear(norm, {matrix, {}, found.view()});
+        EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
+
+        for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+          LinearInput gated = x.view();
+          gated.up = up.view();
+          gated.activation = activation;
+          backend->gated_activation(x.view(), up.view(), activation, made.view());
+          backend->linear(made.view(), {matrix, {}, expected.view()});
+          backend->linear(gated, {matrix, {}, found.view()});
+          EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
+        }
+
+        const Buffer sum = random_rows(rows, out_rows, 55);
+        const Buffer expected_sum = random_rows(rows, out_rows, 55);
+        backend->add(expected_sum.view(), expected.view());
+        backend->linear(made.view(), {matrix, {}, found.view(), sum.view()});
+        EXPECT_TRUE(same_bits(to_vector(sum.view()), to_vector(expected_sum.view())));
+      }
+    }
   }
 }
 

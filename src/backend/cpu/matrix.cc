@@ -7,7 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "backend/cpu/kernels/kernel_table.h"
 #include "base/checked.h"
 
 namespace headrace {
@@ -43,25 +42,35 @@ constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
 
 }  // namespace
 
+Packing packing_for(const KernelTable& kernels) {
+  if (kernels.tile_panels != nullptr) return {MatrixStorage::packed, PanelOrder::tiles};
+  if (kernels.int_panels != nullptr) return {MatrixStorage::packed, PanelOrder::columns};
+  return {MatrixStorage::decoded, PanelOrder::columns};
+}
+
 Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, ThreadPool& pool,
-                                                   MatrixStorage storage, WeightMemory& memory,
-                                                   PanelOrder order) {
+                                                   const Packing& packing, WeightMemory& memory) {
   HEADRACE_ASSIGN(const size_t row_bytes, check_view(weight));
   std::unique_ptr<CpuMatrix> matrix(new CpuMatrix);
   matrix->rows_ = weight.rows;
   matrix->cols_ = weight.cols;
   matrix->format_ = weight.format;
+  MatrixStorage storage = packing.storage;
   if (storage == MatrixStorage::packed && weight.format == Format::f32) {
     storage = MatrixStorage::decoded;
   }
   matrix->storage_ = storage;
   matrix->row_bytes_ = row_bytes;
+  if (weight.data_stays) {
+    matrix->leave_in_place(weight, packing.order);
+    return matrix;
+  }
   const int64_t num_panels = matrix->num_panels();
   uint64_t panel_size = kPanelRows * row_bytes;
   if (storage == MatrixStorage::decoded) {
     panel_size = static_cast<uint64_t>(weight.cols) * kPanelRows * sizeof(float);
   } else if (storage == MatrixStorage::packed) {
-    if (const auto layout = panel_layout(weight.format, order, weight.cols)) {
+    if (const auto layout = panel_layout(weight.format, packing.order, weight.cols)) {
       const bool has_planes =
           weight.finds_top && weight.cols <= CoarseBounds::kMostBlocks * kBlockCols &&
           layout->format == PanelFormat::q8_0 && layout->order == PanelOrder::columns;
@@ -73,6 +82,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   }
   matrix->allocate(memory, panel_size, static_cast<uint64_t>(num_panels));
   if (matrix->layout_.format == PanelFormat::q8_planes) matrix->allocate_low(memory);
+  if (matrix->storage_ == MatrixStorage::source) matrix->source_ = matrix->data_.get();
 
   const auto source = [&](int64_t row) {
     const int64_t from =
@@ -97,6 +107,20 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   if (weight.release && !weight.row_order.empty()) weight.release(weight.data);
   if (matrix->bounds_) matrix->bounds_->finish();
   return matrix;
+}
+
+void CpuMatrix::leave_in_place(const WeightView& weight, PanelOrder order) {
+  if (storage_ == MatrixStorage::decoded) storage_ = MatrixStorage::source;
+  if (storage_ == MatrixStorage::packed) {
+    if (const auto layout = panel_layout(format_, order, cols_)) {
+      layout_ = *layout;
+    } else {
+      storage_ = MatrixStorage::source;
+    }
+  }
+  source_ = weight.data.data();
+  source_order_.assign(weight.row_order.begin(), weight.row_order.end());
+  num_bytes_ = weight.data.size();
 }
 
 void CpuMatrix::allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels) {
@@ -132,21 +156,28 @@ void CpuMatrix::fill_panel(int64_t panel, RowSource source, float* row_scratch) 
     decode_panel(panel, source, row_scratch, reinterpret_cast<float*>(out));
     return;
   }
-  if (storage_ == MatrixStorage::packed || num_rows < kPanelRows) {
-    std::memset(out, 0, panel_bytes_);
+  if (storage_ == MatrixStorage::packed) {
+    pack_panel(panel, source, reinterpret_cast<uint8_t*>(out));
+    return;
   }
+  if (num_rows < kPanelRows) std::memset(out, 0, panel_bytes_);
+  for (int64_t lane = 0; lane < num_rows; ++lane) {
+    std::memcpy(out + static_cast<size_t>(lane) * row_bytes_, source(first_row + lane), row_bytes_);
+  }
+}
+
+void CpuMatrix::pack_panel(int64_t panel, RowSource source, uint8_t* out) const {
+  const int64_t first_row = panel * kPanelRows;
+  const int64_t num_rows = std::min(kPanelRows, rows_ - first_row);
   uint8_t* const low = low_panel(panel);
+  std::memset(out, 0, panel_bytes(layout_, cols_));
   if (low != nullptr) {
     std::memset(low, 0, static_cast<size_t>(cols_ / kBlockCols * kLowPlaneBytes));
   }
   for (int64_t lane = 0; lane < num_rows; ++lane) {
     const std::byte* row = source(first_row + lane);
-    if (storage_ == MatrixStorage::packed) {
-      pack_panel_row(layout_, row, cols_, lane, reinterpret_cast<uint8_t*>(out), low);
-      if (bounds_) bounds_->set_row(first_row + lane, row);
-    } else {
-      std::memcpy(out + static_cast<size_t>(lane) * row_bytes_, row, row_bytes_);
-    }
+    pack_panel_row(layout_, row, cols_, lane, out, low);
+    if (bounds_) bounds_->set_row(first_row + lane, row);
   }
 }
 
@@ -175,42 +206,67 @@ void CpuMatrix::decode_panel(int64_t panel, RowSource source, float* row_scratch
 
 void CpuMatrix::decode_row(int64_t row, float* out) const {
   HEADRACE_CHECK(row >= 0 && row < rows_);
+  if (makes_panels()) {
+    const FormatTraits& traits = format_traits(format_);
+    traits.decode(source_row(row), out, static_cast<size_t>(cols_) / traits.block_elements);
+    return;
+  }
   const std::byte* panel = panel_data(row / kPanelRows);
   const int64_t lane = row % kPanelRows;
-  switch (storage_) {
-    case MatrixStorage::source: {
-      const FormatTraits& traits = format_traits(format_);
-      traits.decode(panel + static_cast<size_t>(lane) * row_bytes_, out,
-                    static_cast<size_t>(cols_) / traits.block_elements);
-      break;
-    }
-    case MatrixStorage::packed:
-      unpack_panel_row(layout_, reinterpret_cast<const uint8_t*>(panel), cols_, lane, out,
-                       low_panel(row / kPanelRows));
-      break;
-    case MatrixStorage::decoded: {
-      const auto* weights = reinterpret_cast<const float*>(panel);
-      for (int64_t k = 0; k < cols_; ++k) out[k] = weights[k * kPanelRows + lane];
-      break;
+  if (storage_ == MatrixStorage::packed) {
+    unpack_panel_row(layout_, reinterpret_cast<const uint8_t*>(panel), cols_, lane, out,
+                     low_panel(row / kPanelRows));
+    return;
+  }
+  const auto* weights = reinterpret_cast<const float*>(panel);
+  for (int64_t k = 0; k < cols_; ++k) out[k] = weights[k * kPanelRows + lane];
+}
+
+std::optional<PanelFormat> CpuMatrix::panel_format() const {
+  if (storage_ != MatrixStorage::packed) return std::nullopt;
+  return layout_.format;
+}
+
+InputForm CpuMatrix::input_form() const {
+  if (storage_ != MatrixStorage::packed) return InputForm::floats;
+  if (layout_.order == PanelOrder::tiles) return InputForm::tiles;
+  return layout_.format < PanelFormat::f16 ? InputForm::integers : InputForm::floats;
+}
+
+const std::byte* CpuMatrix::source_row(int64_t row) const {
+  const int64_t from = source_order_.empty() ? row : source_order_[static_cast<size_t>(row)];
+  return source_ + static_cast<size_t>(from) * row_bytes_;
+}
+
+size_t CpuMatrix::made_panel_bytes() const {
+  if (storage_ == MatrixStorage::packed) return panel_bytes(layout_, cols_);
+  return static_cast<size_t>(cols_ * kPanelRows) * sizeof(float);
+}
+
+size_t CpuMatrix::scratch_bytes() const {
+  if (!makes_panels()) return 0;
+  // After the panels a row as floats; a kernel's vector load may run into it.
+  return kMadePanels * made_panel_bytes() + std::max<size_t>(64, sizeof(float) * cols_);
+}
+
+CpuMatrix::Panels CpuMatrix::panels(int64_t first, int64_t count, std::byte* scratch) const {
+  HEADRACE_CHECK(first >= 0 && count >= 0 && first + count <= num_panels());
+  if (!makes_panels()) {
+    return {panel_data(first), static_cast<int64_t>(panel_bytes_), low_panel(first)};
+  }
+  HEADRACE_CHECK_LE(count, kMadePanels);
+  const size_t bytes = made_panel_bytes();
+  auto* row_scratch = reinterpret_cast<float*>(scratch + kMadePanels * bytes);
+  const auto source = [&](int64_t row) { return source_row(row); };
+  for (int64_t i = 0; i < count; ++i) {
+    std::byte* out = scratch + static_cast<size_t>(i) * bytes;
+    if (storage_ == MatrixStorage::packed) {
+      pack_panel(first + i, source, reinterpret_cast<uint8_t*>(out));
+    } else {
+      decode_panel(first + i, source, row_scratch, reinterpret_cast<float*>(out));
     }
   }
-}
-
-const float* CpuMatrix::float_panel(int64_t panel, float* scratch) const {
-  HEADRACE_CHECK(storage_ != MatrixStorage::packed);
-  const std::byte* data = panel_data(panel);
-  if (storage_ == MatrixStorage::decoded) return reinterpret_cast<const float*>(data);
-  const auto source = [&](int64_t row) {
-    return data + static_cast<size_t>(row - panel * kPanelRows) * row_bytes_;
-  };
-  decode_panel(panel, source, scratch + kPanelRows * cols_, scratch);
-  return scratch;
-}
-
-CpuMatrix::PackedView CpuMatrix::packed_panels(int64_t first_panel) const {
-  HEADRACE_CHECK(storage_ == MatrixStorage::packed);
-  return {layout_.format, layout_.order, reinterpret_cast<const uint8_t*>(panel_data(first_panel)),
-          static_cast<int64_t>(panel_bytes_), low_panel(first_panel)};
+  return {scratch, static_cast<int64_t>(bytes), nullptr};
 }
 
 }  // namespace headrace

@@ -16,8 +16,8 @@ TEST(CpuMatrix, PackedWeightsAreAboutTheFilesSize) {
   WeightMemory memory;
   for (const FormatTraits& format : all_formats()) {
     const auto data = made_up_blocks(format.format, 160, 2048, 1);
-    const auto matrix = CpuMatrix::pack({format.format, 160, 2048, data, {}, "w"}, pool,
-                                        MatrixStorage::packed, memory);
+    const auto matrix =
+        CpuMatrix::pack({format.format, 160, 2048, data, {}, "w"}, pool, Packing{}, memory);
     ASSERT_TRUE(matrix.ok());
     EXPECT_LE(static_cast<double>((*matrix)->bytes()), 1.03 * static_cast<double>(data.size()))
         << format.name;
@@ -31,18 +31,36 @@ TEST(CpuMatrix, EveryStorageGivesTheReferenceDecode) {
     for (const Codes codes : {Codes::random, Codes::all_ones, Codes::only_top_bits}) {
       const auto data = made_up_blocks(format.format, 35, 768, 2, codes);
       const auto expected = decode_all(format.format, data);
-      for (const auto& [storage, order] : {std::pair{MatrixStorage::decoded, PanelOrder::columns},
-                                           {MatrixStorage::source, PanelOrder::columns},
-                                           {MatrixStorage::packed, PanelOrder::columns},
-                                           {MatrixStorage::packed, PanelOrder::tiles}}) {
+      for (const Packing& packing : {Packing{MatrixStorage::decoded, PanelOrder::columns},
+                                     {MatrixStorage::source, PanelOrder::columns},
+                                     {MatrixStorage::packed, PanelOrder::columns},
+                                     {MatrixStorage::packed, PanelOrder::tiles}}) {
         const auto matrix =
-            CpuMatrix::pack({format.format, 35, 768, data, {}, "w"}, pool, storage, memory, order);
+            CpuMatrix::pack({format.format, 35, 768, data, {}, "w"}, pool, packing, memory);
         ASSERT_TRUE(matrix.ok());
         std::vector<float> found(expected.size());
         for (int64_t row = 0; row < 35; ++row) (*matrix)->decode_row(row, &found[768 * row]);
         EXPECT_TRUE(same_bits(found, expected)) << format.name;
       }
     }
+  }
+}
+
+TEST(CpuMatrix, WhatStaysInPlaceTakesScratchOnly) {
+  ThreadPool pool(2);
+  WeightMemory memory;
+  for (const FormatTraits& format : all_formats()) {
+    const auto data = made_up_blocks(format.format, 100, 2048, 4);
+    WeightView view{format.format, 100, 2048, data, {}, "w"};
+    view.data_stays = true;
+    view.release = [](std::span<const std::byte>) { ADD_FAILURE() << "nothing was read"; };
+    const auto matrix = CpuMatrix::pack(view, pool, Packing{}, memory);
+    ASSERT_TRUE(matrix.ok());
+    EXPECT_TRUE((*matrix)->makes_panels());
+    EXPECT_EQ((*matrix)->bytes(), data.size());
+    // Two panels and a row as floats: what the plan of memory counts on.
+    EXPECT_LE((*matrix)->scratch_bytes(), 33U * 2048 * sizeof(float)) << format.name;
+    EXPECT_THROW((*matrix)->panels(0, 3, nullptr), InternalError);
   }
 }
 
@@ -64,7 +82,7 @@ TEST(CpuMatrix, ReleasesEveryByteOnceWhilePacking) {
       released += part.size();
       ++calls;
     };
-    ASSERT_TRUE(CpuMatrix::pack(view, pool, MatrixStorage::packed, memory).ok());
+    ASSERT_TRUE(CpuMatrix::pack(view, pool, Packing{}, memory).ok());
     EXPECT_EQ(released, data.size());
     EXPECT_EQ(calls > 1, !permuted);
   }

@@ -126,6 +126,18 @@ TEST_P(RowOpsOnIsa, AddSoftCapAndGather) {
   }
 }
 
+TEST_P(RowOpsOnIsa, AddRmsNormIsANormAndThenAnAdd) {
+  const Buffer delta = random_rows(40, 640, 31);
+  const Buffer weight = random_rows(1, 640, 32);
+  const Buffer x = random_rows(40, 640, 33);
+  const Buffer expected = random_rows(40, 640, 33);
+  const Buffer normed(DType::f32, 40, 640);
+  backend_->rms_norm(delta.view(), weight.view(), 1e-6F, normed.view());
+  backend_->add(expected.view(), normed.view());
+  backend_->add_rms_norm(x.view(), delta.view(), weight.view(), 1e-6F);
+  EXPECT_TRUE(same_bits(to_vector(x.view()), to_vector(expected.view())));
+}
+
 TEST_P(RowOpsOnIsa, ArgmaxTakesTheSmallerIdAndRefusesNaN) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();

@@ -1,6 +1,7 @@
 // Made-up weights and activations for the backend's tests, and the plain double-precision answers.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -128,6 +129,29 @@ inline std::vector<float> decode_all(Format format, std::span<const std::byte> d
   std::vector<float> out(num_blocks * traits.block_elements);
   traits.decode(data.data(), out.data(), num_blocks);
   return out;
+}
+
+/// What activations as integers may change of the product of rows x and w: half a step of each.
+/// Steps, and when a block counts as zeros: QuantizedRows, docs/decisions/activation-precision.md.
+inline double activation_rounding(const float* x, const float* w, int64_t cols) {
+  std::vector<double> largest(static_cast<size_t>(ceil_div(cols, 32)));
+  std::vector<double> weights(largest.size());
+  double mean = 0;
+  for (int64_t k = 0; k < cols; ++k) {
+    const auto block = static_cast<size_t>(k / 32);
+    largest[block] = std::max(largest[block], std::abs(double{x[k]}));
+    weights[block] += std::abs(double{w[k]});
+  }
+  for (const double one : largest) mean += one / static_cast<double>(largest.size());
+  double rounding = 0;
+  for (size_t block = 0; block < largest.size(); ++block) {
+    // The bounds themselves are in doubt by float rounding.
+    const double num_steps = largest[block] > 0.9001 * mean ? 127 * 128 : 127;
+    const double step =
+        largest[block] > 1.0001e-20 ? largest[block] / num_steps : largest[block] * 2;
+    rounding += 0.5 * step * weights[block];
+  }
+  return rounding;
 }
 
 inline std::unique_ptr<Backend> backend_of(Isa isa, int num_threads = 2) {

@@ -101,7 +101,7 @@ TEST(TileRows, RoundToNearestEvenAndFillGroupsWithZeros) {
     std::vector<uint16_t> tiles(static_cast<size_t>(num_groups * kTileGroupRows * cols), 0xabcd);
     const TileRows rows{tiles.data(), cols, num_rows};
     for (int64_t group = 0; group < num_groups; ++group) {
-      kernels.tile_rows(x.view().f32(), cols, group, rows);
+      kernels.tile_rows(x.view().f32(group * kTileGroupRows), cols, group, rows);
     }
     for (int64_t r = 0; r < (num_rows == 1 ? 1 : num_groups * kTileGroupRows); ++r) {
       for (int64_t k = 0; k < cols; ++k) {

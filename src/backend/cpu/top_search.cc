@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "backend/cpu/linear_input.h"
 #include "backend/sample_rows.h"
 #include "base/check.h"
 #include "base/checked.h"
@@ -64,9 +65,9 @@ void TopSearch::reserve(int64_t rows, int64_t cols) {
   exact_.resize(kMaxTopLogits * kPanelRows);
 }
 
-bool TopSearch::run(const Tensor& x, const LinearTask& task, int32_t num_top) {
+bool TopSearch::run(const LinearInput& x, const LinearTask& task, int32_t num_top) {
   const auto& matrix = static_cast<const CpuMatrix&>(*task.weight);
-  if (matrix.coarse_bounds() == nullptr || x.rows != 1 || task.bias.data != nullptr) return false;
+  if (matrix.coarse_bounds() == nullptr || x.x.rows != 1 || task.bias.data != nullptr) return false;
   if (num_top > kMaxTopLogits || num_top >= matrix.rows()) return false;
   HEADRACE_CHECK_GE(num_top, 1);
   Pause& pause = pauses_[num_top == 1 ? 0 : 1];
@@ -99,10 +100,9 @@ bool TopSearch::run(const Tensor& x, const LinearTask& task, int32_t num_top) {
 }
 
 /// Makes integers of x. False if not all numbers are finite.
-bool TopSearch::measure(const Tensor& x, Input& input) {
-  input.row = context_.quantized_rows(1, x.cols);
-  context_.kernels.quantize_row(x.f32(), 0, input.row);
-  const int64_t num_blocks = x.cols / kBlockCols;
+bool TopSearch::measure(const LinearInput& x, Input& input) {
+  input.row = prepare_input(context_, x, {.integers = true}).integers;
+  const int64_t num_blocks = x.x.cols / kBlockCols;
   double squares = 0;
   for (int64_t b = 0; b < num_blocks; ++b) {
     int64_t of_integers = 0;
@@ -128,9 +128,9 @@ void TopSearch::multiply_coarse(const CpuMatrix& matrix, const Input& input, flo
   context_.pool.parallel_for(ceil_div(num_panels, kCoarsePanels), [&](int64_t task, int) {
     const int64_t first = task * kCoarsePanels;
     const int64_t end = std::min(num_panels, first + kCoarsePanels);
-    const CpuMatrix::PackedView view = matrix.packed_panels(first);
+    const CpuMatrix::Panels view = matrix.panels(first, end - first, nullptr);
     PanelRun args;
-    args.panels = view.panels;
+    args.panels = reinterpret_cast<const uint8_t*>(view.data);
     args.panel_bytes = view.panel_bytes;
     args.x = input.row;
     args.num_rows = 1;
@@ -198,9 +198,9 @@ void TopSearch::compute_rest(const CpuMatrix& matrix, const Input& input, float 
 /// One panel with all bits.
 void TopSearch::compute(const CpuMatrix& matrix, const Input& input, int64_t panel,
                         float* out) const {
-  const CpuMatrix::PackedView view = matrix.packed_panels(panel);
+  const CpuMatrix::Panels view = matrix.panels(panel, 1, nullptr);
   PanelRun args;
-  args.panels = view.panels;
+  args.panels = reinterpret_cast<const uint8_t*>(view.data);
   args.panel_bytes = view.panel_bytes;
   args.low_panels = view.low_panels;
   args.x = input.row;
@@ -208,7 +208,7 @@ void TopSearch::compute(const CpuMatrix& matrix, const Input& input, int64_t pan
   args.num_outputs = std::min(kPanelRows, matrix.rows() - panel * kPanelRows);
   args.out = out;
   args.out_stride = matrix.rows();
-  context_.kernels.int_panels[static_cast<size_t>(view.format)](args);
+  context_.kernels.int_panels[static_cast<size_t>(*matrix.panel_format())](args);
 }
 
 }  // namespace headrace

@@ -32,7 +32,7 @@ class TopSearch {
   /// Does what linear_top should, or returns false where all outputs had better be computed: other
   /// matrices, several rows, numbers without bounds, and for some calls after one that left little
   /// out.
-  bool run(const Tensor& x, const LinearTask& task, int32_t num_top);
+  bool run(const LinearInput& x, const LinearTask& task, int32_t num_top);
 
   /// Of the last run that returned true: panels computed with all bits, after the first few.
   int64_t panels_computed() const { return panels_computed_; }
@@ -50,7 +50,7 @@ class TopSearch {
     int32_t last = 0;
   };
 
-  bool measure(const Tensor& x, Input& input);
+  bool measure(const LinearInput& x, Input& input);
   void multiply_coarse(const CpuMatrix& matrix, const Input& input, float* out);
   float lowest_of_top(const CpuMatrix& matrix, const Input& input, const float* coarse,
                       int32_t num_top);

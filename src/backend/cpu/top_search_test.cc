@@ -63,7 +63,7 @@ struct Packed {
   std::unique_ptr<CpuMatrix> pack(const Head& head, bool finds_top) {
     WeightView view{Format::q8_0, head.rows, head.cols, head.data, {}, "head"};
     view.finds_top = finds_top;
-    return CpuMatrix::pack(view, context.pool, MatrixStorage::packed, memory).value();
+    return CpuMatrix::pack(view, context.pool, Packing{}, memory).value();
   }
 
   std::vector<float> all(const CpuMatrix& matrix, const Tensor& x) {

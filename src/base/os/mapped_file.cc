@@ -24,6 +24,14 @@ Error open_error(const std::string& path, int error_number) {
   return error;
 }
 
+/// The time of the last write, since 1970.
+int64_t written_ns(const struct stat& info) {
+  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+constexpr const char* kReplaceHint =
+    "get it again, and replace a model file only by renaming another over it";
+
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
@@ -51,14 +59,16 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   const auto size = static_cast<size_t>(info.st_size);
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   const int error_number = errno;
-  ::close(fd);
   if (data == MAP_FAILED) {
+    ::close(fd);
     return Error{ErrorCode::io_error,
                  std::string("cannot map the file: ") + std::strerror(error_number), path, ""};
   }
   MappedFile file;
   file.data_ = static_cast<const std::byte*>(data);
   file.size_ = size;
+  file.fd_ = fd;
+  file.written_ns_ = written_ns(info);
   file.path_ = path;
   file.guard_ = MappingGuard(file.data_, size);
   return file;
@@ -67,12 +77,16 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
+      fd_(std::exchange(other.fd_, -1)),
+      written_ns_(other.written_ns_),
       path_(std::move(other.path_)),
       guard_(std::move(other.guard_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(fd_, other.fd_);
+  std::swap(written_ns_, other.written_ns_);
   std::swap(path_, other.path_);
   std::swap(guard_, other.guard_);
   return *this;
@@ -81,12 +95,28 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 MappedFile::~MappedFile() {
   guard_ = MappingGuard();
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 Result<void> MappedFile::check_whole() const {
   if (!guard_.is_cut()) return {};
   return Error{ErrorCode::corrupt_data, "the file became shorter while it was read", path_,
-               "get it again, and replace a model file only by renaming another over it"};
+               kReplaceHint};
+}
+
+Result<void> MappedFile::check_unchanged() const {
+  HEADRACE_TRY(check_whole());
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) {
+    return Error{ErrorCode::io_error,
+                 std::string("cannot look at the file: ") + std::strerror(errno), path_, ""};
+  }
+  if (static_cast<size_t>(info.st_size) == size_ && written_ns(info) == written_ns_) return {};
+  const bool is_cut = static_cast<size_t>(info.st_size) < size_;
+  return Error{ErrorCode::corrupt_data,
+               is_cut ? "the file became shorter while it was in use"
+                      : "the file was written while it was in use",
+               path_, kReplaceHint};
 }
 
 void MappedFile::advise(const std::byte* begin, size_t size, int advice, bool inner) const {

@@ -28,6 +28,10 @@ class MappedFile {
   /// Error: corrupt_data, once bytes were read that the file has lost.
   Result<void> check_whole() const;
 
+  /// The same, and where the file has another size or was written since it was opened: what was
+  /// read before this call is then not to be trusted. One system call.
+  Result<void> check_unchanged() const;
+
   /// Tells the system that [begin, begin + size) will not be needed soon: its pages leave this
   /// process' resident set (they stay in the file cache). A hint, never an error.
   void release(const std::byte* begin, size_t size) const;
@@ -41,6 +45,8 @@ class MappedFile {
 
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  int fd_ = -1;             ///< the file itself, whatever the path becomes the name of
+  int64_t written_ns_ = 0;  ///< when it was last written
   std::string path_;
   MappingGuard guard_;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -60,6 +61,40 @@ TEST(MappedFile, WhatAFileLosesReadsAsZerosAndIsAnError) {
   EXPECT_EQ(result.error().where, path);
   EXPECT_EQ(reinterpret_cast<const volatile char*>(other->bytes().data())[2 << 16], 'y');
   EXPECT_TRUE(other->check_whole().ok());
+}
+
+TEST(MappedFile, NoticesThatItsFileWasCutOrWritten) {
+  const std::string path = write_file("headrace_changed", std::string(3 << 16, 'x'));
+  const auto open = [&] { return std::move(MappedFile::open(path).value()); };
+  {
+    // Cut within the last page: no page is lost, so only the size tells.
+    const MappedFile file = open();
+    EXPECT_TRUE(file.check_unchanged().ok());
+    std::filesystem::resize_file(path, (3 << 16) - 1);
+    EXPECT_TRUE(file.check_whole().ok());
+    ASSERT_FALSE(file.check_unchanged().ok());
+    EXPECT_NE(file.check_unchanged().error().message.find("shorter"), std::string::npos);
+  }
+  {
+    // Cut, and grown again.
+    const MappedFile file = open();
+    const auto written = std::filesystem::last_write_time(path);
+    std::filesystem::resize_file(path, 10);
+    std::filesystem::resize_file(path, (3 << 16) - 1);
+    std::filesystem::last_write_time(path, written + std::chrono::seconds(1));
+    ASSERT_FALSE(file.check_unchanged().ok());
+    EXPECT_EQ(file.check_unchanged().error().code, ErrorCode::corrupt_data);
+    EXPECT_NE(file.check_unchanged().error().message.find("written"), std::string::npos);
+  }
+  {
+    // Another file under its name, and its name gone: the file itself is what it was.
+    const MappedFile file = open();
+    std::filesystem::rename(write_file("headrace_other", "other"), path);
+    EXPECT_TRUE(file.check_unchanged().ok());
+    std::filesystem::remove(path);
+    EXPECT_TRUE(file.check_unchanged().ok());
+    EXPECT_EQ(static_cast<char>(file.bytes()[100]), 0);
+  }
 }
 
 TEST(MappedFileDeathTest, AnotherBusErrorEndsTheProcess) {

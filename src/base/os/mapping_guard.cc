@@ -37,15 +37,16 @@ Range* find_range(uintptr_t address) {
   return nullptr;
 }
 
-/// Puts a page of zeros where the file has none.
+/// Puts zeros where the file has no pages: from the one that was read to the end of the mapping,
+/// since a file is cut at its end. One by one they might be more pieces than a process may map.
 void on_bus_error(int, siginfo_t* info, void*) {
   const int saved_errno = errno;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   Range* range = info->si_code == BUS_ADRERR ? find_range(address) : nullptr;
   if (range != nullptr) {
-    void* page = reinterpret_cast<void*>(address / page_size * page_size);
-    const void* made =
-        ::mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    const uintptr_t page = address / page_size * page_size;
+    const void* made = ::mmap(reinterpret_cast<void*>(page), range->end.load() - page, PROT_READ,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (made != MAP_FAILED) {
       range->is_cut.store(true);
       errno = saved_errno;

@@ -55,7 +55,6 @@ class Gemma3 final : public Decoder {
     Activations& a = *activations_;
     const auto rows = static_cast<int64_t>(step.tokens.size());
     const Tensor x = a.x.view(rows);
-    const Tensor normed = a.normed.view(rows);
     const Tensor delta = a.delta.view(rows);
 
     embedding_.apply(backend_, step.tokens, x);
@@ -64,15 +63,11 @@ class Gemma3 final : public Decoder {
     for (size_t i = 0; i < layers_.size(); ++i) {
       const Layer& layer = layers_[i];
       const Tensor& angles = config_.is_window_layer[i] ? local_angles : global_angles;
-      layer.attention_norm.apply(backend_, x, normed);
-      layer.attention.apply(backend_, normed, angles, cache_of(step, i), layer_in_group(i), a,
-                            delta);
-      layer.attention_post_norm.apply(backend_, delta, delta);
-      backend_.add(x, delta);
-      layer.mlp_norm.apply(backend_, x, normed);
-      layer.mlp.apply(backend_, normed, a, delta);
-      layer.mlp_post_norm.apply(backend_, delta, delta);
-      backend_.add(x, delta);
+      layer.attention.apply(backend_, layer.attention_norm.input(x), angles, cache_of(step, i),
+                            layer_in_group(i), a, delta, Tensor());
+      layer.attention_post_norm.add_to(backend_, x, delta);
+      layer.mlp.apply(backend_, layer.mlp_norm.input(x), a, delta, Tensor());
+      layer.mlp_post_norm.add_to(backend_, x, delta);
     }
     return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
   }

@@ -37,20 +37,15 @@ class Llama final : public Decoder {
     Activations& a = *activations_;
     const auto rows = static_cast<int64_t>(step.tokens.size());
     const Tensor x = a.x.view(rows);
-    const Tensor normed = a.normed.view(rows);
     const Tensor delta = a.delta.view(rows);
 
     embedding_.apply(backend_, step.tokens, x);
     const Tensor angles = rope_.angles(step.positions);
     for (size_t i = 0; i < layers_.size(); ++i) {
       const Layer& layer = layers_[i];
-      layer.attention_norm.apply(backend_, x, normed);
-      layer.attention.apply(backend_, normed, angles, cache_of(step, i), layer_in_group(i), a,
-                            delta);
-      backend_.add(x, delta);
-      layer.mlp_norm.apply(backend_, x, normed);
-      layer.mlp.apply(backend_, normed, a, delta);
-      backend_.add(x, delta);
+      layer.attention.apply(backend_, layer.attention_norm.input(x), angles, cache_of(step, i),
+                            layer_in_group(i), a, delta, x);
+      layer.mlp.apply(backend_, layer.mlp_norm.input(x), a, delta, x);
     }
     return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
   }

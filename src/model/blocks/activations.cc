@@ -1,6 +1,7 @@
 // See activations.h.
 #include "model/blocks/activations.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -16,7 +17,6 @@ struct Kind {
 
 constexpr std::array kRowBuffers = {
     Kind{&Activations::x, &ActivationSizes::embedding},
-    Kind{&Activations::normed, &ActivationSizes::embedding},
     Kind{&Activations::delta, &ActivationSizes::embedding},
     Kind{&Activations::q, &ActivationSizes::queries},
     Kind{&Activations::k, &ActivationSizes::keys},
@@ -55,6 +55,8 @@ void Activations::reserve(int64_t max_rows, int64_t max_logit_rows) {
   };
   if (max_rows > max_rows_) {
     allocate(kRowBuffers, max_rows);
+    backend_->reserve_rows(max_rows,
+                           std::max({sizes_.embedding, sizes_.queries, sizes_.feed_forward}));
     max_rows_ = max_rows;
   }
   if (max_logit_rows > max_logit_rows_) {

@@ -29,7 +29,6 @@ class Activations {
 
   // Each holds up to max_rows rows.
   Buffer x;         ///< [rows, embedding]: the residual stream
-  Buffer normed;    ///< [rows, embedding]
   Buffer delta;     ///< [rows, embedding]: what a block adds to x
   Buffer q;         ///< [rows, queries]
   Buffer k, v;      ///< [rows, keys]

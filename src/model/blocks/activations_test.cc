@@ -16,8 +16,8 @@ TEST(Activations, BufferBytesAreWhatReserveAllocates) {
   Activations a(*backend, sizes);
   a.reserve(5, 2);
   uint64_t bytes = 0;
-  for (const Buffer* buffer : {&a.x, &a.normed, &a.delta, &a.q, &a.k, &a.v, &a.attended, &a.gate,
-                               &a.up, &a.last, &a.logits}) {
+  for (const Buffer* buffer :
+       {&a.x, &a.delta, &a.q, &a.k, &a.v, &a.attended, &a.gate, &a.up, &a.last, &a.logits}) {
     const Tensor tensor = buffer->view();
     EXPECT_GT(tensor.rows, 0);
     bytes += static_cast<uint64_t>(tensor.rows * tensor.cols) * sizeof(float);

@@ -5,17 +5,17 @@
 
 namespace headrace {
 
-void AttentionBlock::apply(Backend& backend, const Tensor& x, const Tensor& angles,
+void AttentionBlock::apply(Backend& backend, const LinearInput& x, const Tensor& angles,
                            const StepCache& cache, int64_t layer_in_group, Activations& a,
-                           const Tensor& out) const {
-  const Tensor queries = a.q.view(x.rows);
-  const Tensor keys = a.k.view(x.rows);
-  const Tensor values = a.v.view(x.rows);
-  const Tensor attended = a.attended.view(x.rows);
+                           const Tensor& out, const Tensor& add_to) const {
+  const Tensor queries = a.q.view(out.rows);
+  const Tensor keys = a.k.view(out.rows);
+  const Tensor values = a.v.view(out.rows);
+  const Tensor attended = a.attended.view(out.rows);
   const KvView& view = cache.layers[static_cast<size_t>(layer_in_group)];
 
   const std::array products = {q.task(queries), k.task(keys), v.task(values)};
-  backend.linear_group(x, products);
+  backend.linear(x, products);
   QkvTask task;
   task.q = queries;
   task.k = keys;
@@ -27,7 +27,7 @@ void AttentionBlock::apply(Backend& backend, const Tensor& x, const Tensor& angl
   // The loader orders the rows of q and k so that pairs are always (i, i + dims / 2).
   backend.finish_qkv(task, view, cache.sequences);
   backend.attention(queries, view, params, cache.sequences, attended);
-  backend.linear(attended, output.task(out));
+  backend.linear(attended, output.task(out, add_to));
 }
 
 }  // namespace headrace

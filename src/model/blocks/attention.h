@@ -18,10 +18,11 @@ struct AttentionBlock {
   std::optional<RmsNorm> q_norm, k_norm;  ///< over each head, before the rotation
   AttentionParams params;
 
-  /// x and out: [rows, embedding]. `angles`: Rope::angles of the step. `cache` is the layer's
-  /// group, `layer_in_group` its page within a block.
-  void apply(Backend& backend, const Tensor& x, const Tensor& angles, const StepCache& cache,
-             int64_t layer_in_group, Activations& a, const Tensor& out) const;
+  /// x and out: [rows, embedding]; add_to: likewise, += out, or without data. `angles`:
+  /// Rope::angles of the step. `cache` is the layer's group, `layer_in_group` its page within a
+  /// block.
+  void apply(Backend& backend, const LinearInput& x, const Tensor& angles, const StepCache& cache,
+             int64_t layer_in_group, Activations& a, const Tensor& out, const Tensor& add_to) const;
 };
 
 }  // namespace headrace

@@ -12,6 +12,10 @@ struct Linear {
   Buffer bias;                     ///< [1, out], or empty
 
   LinearTask task(const Tensor& out) const { return {weight.get(), bias.view(), out}; }
+  /// The same, and x += out.
+  LinearTask task(const Tensor& out, const Tensor& x) const {
+    return {weight.get(), bias.view(), out, x};
+  }
 };
 
 }  // namespace headrace

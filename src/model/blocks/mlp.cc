@@ -5,13 +5,16 @@
 
 namespace headrace {
 
-void GatedMlp::apply(Backend& backend, const Tensor& x, Activations& a, const Tensor& out) const {
-  const Tensor gated = a.gate.view(x.rows);
-  const Tensor upped = a.up.view(x.rows);
+void GatedMlp::apply(Backend& backend, const LinearInput& x, Activations& a, const Tensor& out,
+                     const Tensor& add_to) const {
+  const Tensor gated = a.gate.view(out.rows);
+  const Tensor upped = a.up.view(out.rows);
   const std::array tasks = {gate.task(gated), up.task(upped)};
-  backend.linear_group(x, tasks);
-  backend.gated_activation(gated, upped, activation, gated);
-  backend.linear(gated, down.task(out));
+  backend.linear(x, tasks);
+  LinearInput hidden = gated;
+  hidden.up = upped;
+  hidden.activation = activation;
+  backend.linear(hidden, down.task(out, add_to));
 }
 
 }  // namespace headrace

@@ -12,8 +12,9 @@ struct GatedMlp {
   Linear down;  ///< [embedding, feed_forward]
   Activation activation = Activation::silu;
 
-  /// x and out: [rows, embedding].
-  void apply(Backend& backend, const Tensor& x, Activations& a, const Tensor& out) const;
+  /// x and out: [rows, embedding]; add_to: likewise, += out, or without data.
+  void apply(Backend& backend, const LinearInput& x, Activations& a, const Tensor& out,
+             const Tensor& add_to) const;
 };
 
 }  // namespace headrace

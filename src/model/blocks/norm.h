@@ -9,15 +9,17 @@ struct RmsNorm {
   Buffer weight;  ///< [1, features]
   float eps = 0;
 
-  /// out = x / rms(x) * weight, row by row; x and out [rows, features] may be the same.
-  void apply(Backend& backend, const Tensor& x, const Tensor& out) const {
-    backend.rms_norm(x, weight.view(), eps, out);
+  /// x += delta / rms(delta) * weight, row by row; changes delta.
+  void add_to(Backend& backend, const Tensor& x, const Tensor& delta) const {
+    backend.add_rms_norm(x, delta, weight.view(), eps);
   }
 
-  /// The same over each head of a row, in place; the weight is [1, head_dim].
-  void apply_to_heads(Backend& backend, const Tensor& x) const {
-    const Tensor w = weight.view();
-    backend.head_rms_norm(x, w.cols, w, eps);
+  /// x / rms(x) * weight as the input of products.
+  LinearInput input(const Tensor& x) const {
+    LinearInput out = x;
+    out.norm = weight.view();
+    out.norm_eps = eps;
+    return out;
   }
 };
 

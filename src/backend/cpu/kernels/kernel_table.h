@@ -109,8 +109,8 @@ struct KernelTable {
   /// where quantize_row is.
   const PanelFunction* int_panels;
 
-  /// Rounds a group of kTileGroupRows rows, fewer at the end, of which the first in all is
-  /// `values`; rows are stride apart. Null: this table has no tiles. Where it has, weights are
+  /// Rounds group `group` of kTileGroupRows rows, fewer at the end; its rows begin at `values`,
+  /// stride apart. Null: this table has no tiles. Where it has, weights are
   /// packed in the order of tiles, and quantize_row and int_panels are null.
   void (*tile_rows)(const float* values, int64_t stride, int64_t group,
                     const TileRows& x) = nullptr;

@@ -6,7 +6,7 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 namespace {
 
 constexpr KernelTable tile_table() {
-  KernelTable table = float_table("amx (bf16)", &q8_kernels, "tdpbf16ps");
+  KernelTable table = float_table("amx (bf16)", &q8_kernels, {"tdpbf16ps", peak});
   table.tile_rows = tile_rows;
   table.tile_panels = tile_panels;
   table.f16_panels = f16_panels;

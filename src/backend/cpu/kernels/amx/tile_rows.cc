@@ -28,7 +28,7 @@ void tile_rows(const float* values, int64_t stride, int64_t group, const TileRow
   const int64_t num_rows = left < kTileGroupRows ? left : kTileGroupRows;
   alignas(64) float pairs[16 * 16] = {};  // rows that do not exist stay zeros
   for (int64_t block = 0; block < num_blocks; ++block) {
-    const float* from = values + first_row * stride + block * kTileCols;
+    const float* from = values + block * kTileCols;
     for (int64_t r = 0; r < num_rows; ++r) {
       const __m512i row = round_columns(from + r * stride);
       std::memcpy(pairs + 16 * r, &row, sizeof(row));

@@ -5,17 +5,18 @@ namespace headrace::avx2_vnni {
 
 extern const PanelFunction int_panels[kNumIntPanelFormats];
 extern const Q8Kernels q8_kernels;
-extern const Q8Kernels q8_kernels;
+int64_t peak(int64_t rounds, float* sink);
 
 }  // namespace headrace::avx2_vnni
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
 extern const KernelTable kTable;
-constexpr KernelTable kTable = packed_table("avx2", int_panels, &q8_kernels, "vpmaddubsw");
+constexpr KernelTable kTable = packed_table("avx2", int_panels, &q8_kernels, {"vpmaddubsw", peak});
 
 extern const KernelTable kVnniTable;
 constexpr KernelTable kVnniTable =
-    packed_table("avx2 (VNNI)", avx2_vnni::int_panels, &avx2_vnni::q8_kernels, "vpmaddubsw");
+    packed_table("avx2 (VNNI)", avx2_vnni::int_panels, &avx2_vnni::q8_kernels,
+                 {"vpdpbusd ymm", avx2_vnni::peak});
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

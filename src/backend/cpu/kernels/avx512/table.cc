@@ -5,7 +5,7 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 namespace {
 
 constexpr KernelTable table() {
-  KernelTable table = packed_table("avx512 (VNNI)", int_panels, &q8_kernels, "vpdpbusd");
+  KernelTable table = packed_table("avx512 (VNNI)", int_panels, &q8_kernels, {"vpdpbusd", peak});
   table.least_searched = int64_t{4} << 20;
   return table;
 }

@@ -6,9 +6,13 @@
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 namespace {
 
-/// `peak_instruction`: see KernelTable.
-constexpr KernelTable float_table(const char* name, const Q8Kernels* q8,
-                                  const char* peak_instruction) {
+/// KernelTable::peak and its instruction.
+struct Peak {
+  const char* instruction;
+  int64_t (*run)(int64_t rounds, float* sink);
+};
+
+constexpr KernelTable float_table(const char* name, const Q8Kernels* q8, Peak most) {
   return {
       .name = name,
       .quantize_row = nullptr,
@@ -31,8 +35,8 @@ constexpr KernelTable float_table(const char* name, const Q8Kernels* q8,
       .soft_cap = soft_cap,
       .argmax = argmax,
       .to_f16 = to_f16,
-      .peak_instruction = peak_instruction,
-      .peak = peak,
+      .peak_instruction = most.instruction,
+      .peak = most.run,
       .read_memory = read_memory,
       .sampling = &sampling_kernels,
   };

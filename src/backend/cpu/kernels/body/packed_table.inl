@@ -7,8 +7,8 @@ namespace headrace::HEADRACE_ISA_NAMESPACE {
 namespace {
 
 constexpr KernelTable packed_table(const char* name, const PanelFunction* panels,
-                                   const Q8Kernels* q8, const char* peak_instruction) {
-  KernelTable table = float_table(name, q8, peak_instruction);
+                                   const Q8Kernels* q8, Peak most) {
+  KernelTable table = float_table(name, q8, most);
   table.quantize_row = quantize_row;
   table.int_panels = panels;
   table.f16_panels = f16_panels;

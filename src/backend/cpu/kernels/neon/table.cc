@@ -9,20 +9,12 @@ int64_t peak(int64_t rounds, float* sink);
 }  // namespace headrace::neon_dot
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
-namespace {
-
-constexpr KernelTable dot_table() {
-  KernelTable table = packed_table("neon (dot product)", neon_dot::int_panels, &q8_kernels, "sdot");
-  table.peak = neon_dot::peak;
-  return table;
-}
-
-}  // namespace
 
 extern const KernelTable kTable;
-constexpr KernelTable kTable = packed_table("neon", int_panels, &q8_kernels, "smlal");
+constexpr KernelTable kTable = packed_table("neon", int_panels, &q8_kernels, {"smlal", peak});
 
 extern const KernelTable kDotTable;
-constexpr KernelTable kDotTable = dot_table();
+constexpr KernelTable kDotTable =
+    packed_table("neon (dot product)", neon_dot::int_panels, &q8_kernels, {"sdot", neon_dot::peak});
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

@@ -5,6 +5,6 @@
 namespace headrace::HEADRACE_ISA_NAMESPACE {
 
 extern const KernelTable kTable;
-constexpr KernelTable kTable = float_table("reference", &q8_kernels, "multiply and add");
+constexpr KernelTable kTable = float_table("reference", &q8_kernels, {"multiply and add", peak});
 
 }  // namespace headrace::HEADRACE_ISA_NAMESPACE

@@ -1,0 +1,182 @@
+// The operations on rows, of every instruction set, on any numbers against double precision; the
+// tables of one level agree in every bit.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/kernels/tables.h"
+#include "fuzz/kernel_input.h"
+#include "tensor/half.h"
+
+namespace headrace::fuzzing {
+
+/// What one operation gave, and what it should give: `expected` give or take `allowed`. Not finite:
+/// nothing finite may come out. An infinite `allowed`: anything may.
+struct RowResult {
+  std::string name;
+  std::vector<float> found;
+  std::vector<double> expected;
+  std::vector<double> allowed;
+
+  void expect(double value, double error) {
+    expected.push_back(value);
+    allowed.push_back(std::abs(value) < kNearOverflow || !std::isfinite(value)
+                          ? error
+                          : std::numeric_limits<double>::infinity());
+  }
+};
+
+/// Rows that operations work on; b has numbers of a size that norms and activations have.
+struct RowInput {
+  std::vector<float> a;
+  std::vector<float> b;
+  float cap = 1.0F;
+};
+
+inline RowResult rms_norm_result(const KernelTable& table, const RowInput& in) {
+  RowResult out{"rms_norm", in.a, {}, {}};
+  const auto n = static_cast<int64_t>(in.a.size());
+  table.rms_norm(in.a.data(), in.b.data(), n, 1e-5F, out.found.data());
+  double sum = 0;
+  for (const float x : in.a) sum += double{x} * double{x};
+  const double inverse = 1.0 / std::sqrt(sum / static_cast<double>(n) + 1e-5);
+  for (size_t i = 0; i < in.a.size(); ++i) {
+    const double value = double{in.a[i]} * inverse * double{in.b[i]};
+    // A sum of squares past float32 gives zeros or no numbers.
+    out.expect(value, sum < kNearOverflow ? 2e-6 * std::abs(value) + 1e-36 : HUGE_VAL);
+  }
+  return out;
+}
+
+inline double silu(double x) {
+  return x < -700 ? 0.0 : x / (1.0 + std::exp(-x));
+}
+inline double gelu_tanh(double x) {
+  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+inline RowResult gate_result(const KernelTable& table, const RowInput& in, bool is_silu) {
+  RowResult out{is_silu ? "silu_mul" : "gelu_tanh_mul", in.a, {}, {}};
+  const auto kernel = is_silu ? table.silu_mul : table.gelu_tanh_mul;
+  kernel(in.a.data(), in.b.data(), static_cast<int64_t>(in.a.size()), out.found.data());
+  for (size_t i = 0; i < in.a.size(); ++i) {
+    const double x = in.a[i];
+    const double up = in.b[i];
+    const double value = (is_silu ? silu(x) : gelu_tanh(x)) * up;
+    // A number times zero, on the way to the limit at infinity, may be none.
+    const bool may_be_anything = std::isinf(x) || std::abs(x) > 1e30;
+    out.expect(value, may_be_anything ? HUGE_VAL : 2e-6 * std::abs(x * up) + 1e-36);
+  }
+  return out;
+}
+
+inline RowResult soft_cap_result(const KernelTable& table, const RowInput& in) {
+  RowResult out{"soft_cap", in.a, {}, {}};
+  table.soft_cap(out.found.data(), in.cap, static_cast<int64_t>(in.a.size()));
+  for (const float x : in.a) {
+    const double value = in.cap * std::tanh(double{x} / in.cap);
+    out.expect(value, std::isinf(x) ? HUGE_VAL : 2e-6 * in.cap);
+  }
+  return out;
+}
+
+inline RowResult rope_result(const KernelTable& table, const RowInput& in, bool is_neox) {
+  RowResult out{is_neox ? "rope_neox" : "rope_interleaved", in.a, {}, {}};
+  const size_t pairs = in.a.size() / 2;
+  const float* cos = in.b.data();
+  const float* sin = in.b.data() + pairs;
+  (is_neox ? table.rope_neox : table.rope_interleaved)(out.found.data(), cos, sin,
+                                                       static_cast<int64_t>(pairs));
+  for (size_t i = 0; i < in.a.size(); ++i) {
+    const bool is_rotated = i < 2 * pairs;
+    const size_t pair = !is_rotated ? 0 : is_neox ? i % pairs : i / 2;
+    const bool is_second = is_neox ? i >= pairs : i % 2 == 1;
+    const double first = in.a[is_neox ? pair : 2 * pair];
+    const double second = in.a[is_rotated ? is_neox ? pair + pairs : 2 * pair + 1 : 0];
+    if (!is_rotated) {
+      out.expect(in.a[i], 0);
+      continue;
+    }
+    const double value = is_second ? second * double{cos[pair]} + first * double{sin[pair]}
+                                   : first * double{cos[pair]} - second * double{sin[pair]};
+    out.expect(value, 1e-6 * (std::abs(first) + std::abs(second)) + 1e-36);
+  }
+  return out;
+}
+
+inline RowResult sum_result(const KernelTable& table, const RowInput& in) {
+  RowResult out{"add, scale", in.a, {}, {}};
+  const auto n = static_cast<int64_t>(in.a.size());
+  table.add(out.found.data(), in.b.data(), n);
+  table.scale(out.found.data(), in.cap, n, out.found.data());
+  for (size_t i = 0; i < in.a.size(); ++i) {
+    const float sum = in.a[i] + in.b[i];
+    out.expect(sum * in.cap, 0);
+  }
+  return out;
+}
+
+inline RowResult argmax_result(const KernelTable& table, const RowInput& in) {
+  RowResult out{"argmax, to_f16", {}, {}, {}};
+  const auto n = static_cast<int64_t>(in.a.size());
+  out.found.push_back(static_cast<float>(table.argmax(in.a.data(), n)));
+  const bool has_nan = std::any_of(in.a.begin(), in.a.end(), [](float x) { return std::isnan(x); });
+  const auto largest = std::max_element(in.a.begin(), in.a.end()) - in.a.begin();
+  out.expect(has_nan ? -1.0 : static_cast<double>(largest), 0);
+  std::vector<uint16_t> halves(in.a.size());
+  table.to_f16(in.a.data(), n, halves.data());
+  for (size_t i = 0; i < in.a.size(); ++i) {
+    const float x = in.a[i];
+    out.found.push_back(f16_to_f32(halves[i]));
+    // Half a unit of 11 bits, or of the smallest numbers.
+    const double clamped = std::clamp(double{x}, -65504.0, 65504.0);
+    out.expect(std::isnan(x) ? double{x} : clamped, std::abs(clamped) * 0x1p-11 + 0x1p-25);
+  }
+  return out;
+}
+
+inline std::vector<RowResult> row_results(const KernelTable& table, const RowInput& in) {
+  return {rms_norm_result(table, in), gate_result(table, in, true), gate_result(table, in, false),
+          soft_cap_result(table, in), rope_result(table, in, true), rope_result(table, in, false),
+          sum_result(table, in),      argmax_result(table, in)};
+}
+
+inline void check_rows(Bytes& bytes) {
+  RowInput in;
+  in.a.resize(static_cast<size_t>(1 + bytes.below(120)));
+  fill_row(bytes, in.a);
+  for (size_t i = 0; i < in.a.size(); ++i) in.b.push_back(bytes.small());
+  in.cap = 0.5F + static_cast<float>(bytes.below(64));
+  for (const Isa isa : available_isas()) {
+    std::vector<RowResult> of_level;
+    for (const KernelTable* table : kernel_tables(isa)) {
+      const auto results = row_results(*table, in);
+      if (of_level.empty()) of_level = results;
+      for (size_t op = 0; op < results.size(); ++op) {
+        const RowResult& result = results[op];
+        for (size_t i = 0; i < result.found.size(); ++i) {
+          const double expected = result.expected[i];
+          const float found = result.found[i];
+          const bool is_near =
+              std::isinf(result.allowed[i]) ||
+              (std::isfinite(expected) ? std::abs(found - expected) <= result.allowed[i]
+                                       : !std::isfinite(found));
+          const bool is_same = same_number(found, of_level[op].found[i]);
+          if (is_near && is_same) continue;
+          std::fprintf(stderr, "%s: %s of %zu, element %zu: found %g, expected %g, %s %g\n",
+                       table->name, result.name.c_str(), in.a.size(), i, double{found}, expected,
+                       is_same ? "give or take" : "another width gives",
+                       is_same ? result.allowed[i] : double{of_level[op].found[i]});
+          std::abort();
+        }
+      }
+    }
+  }
+}
+
+}  // namespace headrace::fuzzing

@@ -1,0 +1,23 @@
+// What the weights of a checkpoint will take of memory, before any is read.
+#pragma once
+
+#include <cstdint>
+
+#include "app/memory_plan.h"
+#include "checkpoint/checkpoint.h"
+
+namespace headrace {
+
+/// How weights are to be kept.
+struct WeightPlacement {
+  bool pack = true;        ///< else matrices stay in the file
+  bool as_floats = false;  ///< packed weights take 4 bytes an element: the reference path
+  int num_threads = 1;
+};
+
+/// Sets weight_bytes, file_bytes and scratch_bytes. Packed weights take about what they have in the
+/// file.
+void set_weight_needs(MemoryNeeds& needs, const Checkpoint& checkpoint,
+                      const WeightPlacement& placement);
+
+}  // namespace headrace

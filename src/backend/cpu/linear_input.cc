@@ -1,0 +1,119 @@
+// See linear_input.h.
+#include "backend/cpu/linear_input.h"
+
+#include <algorithm>
+
+namespace headrace {
+namespace {
+
+/// Rows of an input, each where it lies or made when it is asked for.
+class InputRows {
+ public:
+  InputRows(const KernelTable& kernels, const LinearInput& input)
+      : kernels_(kernels), input_(input), activate_(activation_kernel(kernels, input.activation)) {}
+
+  bool are_made() const { return input_.norm.data != nullptr || input_.up.data != nullptr; }
+
+  /// out: [cols].
+  void make(int64_t row, float* out) const {
+    const Tensor& x = input_.x;
+    if (input_.norm.data != nullptr) {
+      kernels_.rms_norm(x.f32(row), input_.norm.f32(), x.cols, input_.norm_eps, out);
+    } else {
+      activate_(x.f32(row), input_.up.f32(row), x.cols, out);
+    }
+  }
+
+ private:
+  const KernelTable& kernels_;
+  const LinearInput& input_;
+  ActivationKernel activate_;
+};
+
+void make_integers(CpuContext& context, const LinearInput& input, const InputRows& rows,
+                   const QuantizedRows& out) {
+  const Tensor& x = input.x;
+  const int64_t scratch_size = in_lines(x.cols);
+  float* scratch =
+      rows.are_made()
+          ? context.scratch(static_cast<size_t>(scratch_size * context.pool.num_threads()))
+          : nullptr;
+  context.for_rows_on_threads(x.rows, x.cols, [&](int64_t row, int thread) {
+    const float* values = x.f32(row);
+    if (rows.are_made()) {
+      float* made = scratch + thread * scratch_size;
+      rows.make(row, made);
+      values = made;
+    }
+    context.kernels.quantize_row(values, row, out);
+  });
+}
+
+void make_tiles(CpuContext& context, const LinearInput& input, const InputRows& rows,
+                const TileRows& out) {
+  const Tensor& x = input.x;
+  const int64_t group_rows = std::min(x.rows, kTileGroupRows);
+  const int64_t scratch_size = in_lines(group_rows * x.cols);
+  float* scratch =
+      rows.are_made()
+          ? context.scratch(static_cast<size_t>(scratch_size * context.pool.num_threads()))
+          : nullptr;
+  context.for_rows_on_threads(ceil_div(x.rows, kTileGroupRows), group_rows * x.cols,
+                              [&](int64_t group, int thread) {
+                                const int64_t first = group * kTileGroupRows;
+                                const float* values = x.f32(first);
+                                int64_t stride = x.row_stride;
+                                if (rows.are_made()) {
+                                  float* made = scratch + thread * scratch_size;
+                                  const int64_t end = std::min(x.rows, first + kTileGroupRows);
+                                  for (int64_t row = first; row < end; ++row)
+                                    rows.make(row, made + (row - first) * x.cols);
+                                  values = made;
+                                  stride = x.cols;
+                                }
+                                context.kernels.tile_rows(values, stride, group, out);
+                              });
+}
+
+}  // namespace
+
+ActivationKernel activation_kernel(const KernelTable& kernels, Activation activation) {
+  return activation == Activation::silu ? kernels.silu_mul : kernels.gelu_tanh_mul;
+}
+
+void reserve_input(CpuContext& context, int64_t max_rows, int64_t max_cols) {
+  const KernelTable& kernels = context.kernels;
+  const int64_t scratch_rows = kernels.tile_rows != nullptr ? kTileGroupRows : 1;
+  context.scratch(
+      static_cast<size_t>(in_lines(scratch_rows * max_cols) * context.pool.num_threads()));
+  if (kernels.tile_rows != nullptr) {
+    context.tile_rows(max_rows, max_cols);
+  } else if (kernels.quantize_row != nullptr) {
+    context.quantized_rows(max_rows, max_cols);
+  } else {
+    context.float_rows(max_rows, max_cols);
+  }
+}
+
+PreparedInput prepare_input(CpuContext& context, const LinearInput& input,
+                            const InputForms& forms) {
+  const Tensor& x = input.x;
+  const InputRows rows(context.kernels, input);
+  PreparedInput out;
+  out.floats = x;
+  if (forms.floats && rows.are_made()) {
+    out.floats = context.float_rows(x.rows, x.cols);
+    context.for_rows(x.rows, 2 * x.cols, [&](int64_t row) { rows.make(row, out.floats.f32(row)); });
+  }
+  if (forms.integers) {
+    out.integers = context.quantized_rows(x.rows, x.cols);
+    make_integers(context, input, rows, out.integers);
+  }
+  if (forms.tiles) {
+    out.tiles = context.tile_rows(x.rows, x.cols);
+    make_tiles(context, input, rows, out.tiles);
+  }
+  return out;
+}
+
+}  // namespace headrace
