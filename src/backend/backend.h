@@ -142,8 +142,8 @@ class Backend {
   virtual Buffer upload(std::span<const float> values) = 0;  ///< [1, n]
   virtual std::unique_ptr<KvStorage> allocate_kv(const KvPageLayout& layout, int64_t num_layers,
                                                  int64_t num_blocks) = 0;
-  /// Memory for linear() with inputs of up to max_rows rows and max_cols columns; without it the
-  /// first calls make it. Throws std::bad_alloc.
+  /// Memory for linear() with what was packed and inputs of up to max_rows rows and max_cols
+  /// columns; without it the first calls make it. Throws std::bad_alloc.
   virtual void reserve_rows(int64_t max_rows, int64_t max_cols) = 0;
   /// Memory for sample_rows of that many rows at once; without it the first calls make it. Throws
   /// std::bad_alloc.

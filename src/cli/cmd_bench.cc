@@ -149,7 +149,7 @@ Result<std::vector<BenchEntry>> measure_all(const std::vector<Setting>& settings
                                             const std::vector<BenchTest>& tests,
                                             int64_t repetitions) {
   std::vector<BenchEntry> entries;
-  const InterruptGuard guard(/*catch_terminate=*/true);
+  const InterruptGuard guard({.catch_terminate = true});
   for (size_t i = 0; i < settings.size(); ++i) {
     const std::string number =
         settings.size() > 1 ? fmt::format("[{} of {}] ", i + 1, settings.size()) : "";

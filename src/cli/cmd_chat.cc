@@ -57,7 +57,7 @@ class Chat {
   /// Reads and answers until the end; returns the exit code.
   int loop() {
     // Of the whole loop: a Ctrl-C between the message and its answer stops the answer.
-    const InterruptGuard guard;
+    const InterruptGuard guard({.second_ends = !to_terminal_});
     greet();
     while (flush_output()) {
       LineEditor::Input input = editor_.read_message("> ", ". ");

@@ -83,7 +83,7 @@ Result<int> run_checked(const PerplexityArgs& args) {
   options.max_chunks = args.chunks;
   options.kl_base = args.kl_base;
   options.save_base = args.save_base;
-  const InterruptGuard guard(/*catch_terminate=*/true);
+  const InterruptGuard guard({.catch_terminate = true});
   const bool shows_progress = is_terminal(StandardStream::error);
   options.progress = [&](int64_t done, int64_t total, double mean_nll) {
     if (shows_progress) {

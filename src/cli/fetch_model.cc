@@ -20,7 +20,7 @@ Result<std::string> fetch_model(const ModelStore& store, const std::string& name
                  entry->description.c_str(), size_text(bytes).c_str(), entry->license.c_str(),
                  note.c_str());
   }
-  const InterruptGuard guard(/*catch_terminate=*/true);
+  const InterruptGuard guard({.catch_terminate = true});
   ProgressBar bar;
   return store.pull(
       name,

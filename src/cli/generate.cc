@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/os/signals.h"
+#include "base/os/terminal.h"
 #include "cli/terminal_text.h"
 #include "text/detokenizer.h"
 
@@ -22,7 +23,7 @@ constexpr std::chrono::milliseconds kLookAfter{20};
 
 Result<Generation> generate(Engine& engine, const std::shared_ptr<const Tokenizer>& tokenizer,
                             Request request, const TextSink& on_text) {
-  const InterruptGuard guard;
+  const InterruptGuard guard({.second_ends = !is_terminal(StandardStream::output)});
   HEADRACE_ASSIGN(Stream stream, engine.submit(std::move(request)));
   Detokenizer detokenizer(tokenizer, true);
   Generation out;

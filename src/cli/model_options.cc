@@ -107,10 +107,12 @@ Option full_head_option(bool* target) {
                   target));
 }
 Option no_pack_option(bool* target) {
-  return in_group(make_option("--no-pack", "",
-                              "Leave weights in the file and pack them anew in each step: the same "
-                              "answers, slower, from a model that is larger than memory",
-                              target));
+  return in_group(
+      make_option("--no-pack", "",
+                  "Leave weights in the file, whose pages the system may drop, and pack "
+                  "them anew in each step: for a model larger than memory; the same "
+                  "answers, several times slower",
+                  target));
 }
 
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {

@@ -38,6 +38,7 @@ class CpuBackend final : public Backend {
     HEADRACE_ASSIGN(auto matrix,
                     CpuMatrix::pack(view, context_.pool, packing_for(context_.kernels), weights_));
     context_.reserve_panels(matrix->scratch_bytes());
+    forms_.add(matrix->input_form());
     if (matrix->coarse_bounds() != nullptr) search_.reserve(matrix->rows(), matrix->cols());
     return std::unique_ptr<Matrix>(std::move(matrix));
   }
@@ -58,7 +59,7 @@ class CpuBackend final : public Backend {
   }
 
   void reserve_rows(int64_t max_rows, int64_t max_cols) override {
-    reserve_input(context_, max_rows, max_cols);
+    reserve_linear(context_, forms_, max_rows, max_cols);
   }
 
   void reserve_samples(int64_t max_rows, int64_t cols) override {
@@ -214,6 +215,7 @@ class CpuBackend final : public Backend {
   RowSampler sampler_{context_};
   TopSearch search_{context_};
   WeightMemory weights_;
+  InputForms forms_;  ///< of what was packed
   bool searches_top_;
 };
 

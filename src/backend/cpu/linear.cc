@@ -213,7 +213,21 @@ Shares share_out(const GroupShape& group, int num_threads) {
   return shares;
 }
 
+constexpr int64_t kTileFloats = kTileScratchBytes / sizeof(float);
+static_assert(kTileScratchBytes % 64 == 0);
+
+/// TileRun::scratch of all threads.
+float* tile_scratch(CpuContext& context) {
+  return context.scratch(static_cast<size_t>(kTileFloats * context.pool.num_threads()));
+}
+
 }  // namespace
+
+void reserve_linear(CpuContext& context, const InputForms& forms, int64_t max_rows,
+                    int64_t max_cols) {
+  reserve_input(context, forms, max_rows, max_cols);
+  if (forms.tiles) tile_scratch(context);
+}
 
 void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const LinearTask> tasks) {
   const Tensor& x = input.x;
@@ -237,9 +251,7 @@ void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const L
   const int num_threads = context.pool.num_threads();
   const Shares shares = share_out(group, num_threads);
   context.reserve_panels(made_bytes);
-  constexpr size_t kTileFloats = kTileScratchBytes / sizeof(float);
-  static_assert(kTileScratchBytes % 64 == 0);
-  float* tile_scratch = forms.tiles ? context.scratch(kTileFloats * num_threads) : nullptr;
+  float* tiles = forms.tiles ? tile_scratch(context) : nullptr;
   const auto run_item = [&](int64_t item, int worker) {
     const int64_t row_group = item / shares.num_shares;
     const int64_t first_row = row_group * shares.rows_a_group;
@@ -247,7 +259,7 @@ void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const L
     int64_t first = item % shares.num_shares * shares.panels_a_share;
     int64_t end = std::min(group.num_panels, first + shares.panels_a_share);
     Scratch scratch;
-    if (forms.tiles) scratch.tiles = tile_scratch + kTileFloats * worker;
+    if (forms.tiles) scratch.tiles = tiles + kTileFloats * worker;
     // The tasks whose panels are among them.
     for (const LinearTask& task : tasks) {
       const CpuMatrix& matrix = matrix_of(task);

@@ -81,18 +81,14 @@ ActivationKernel activation_kernel(const KernelTable& kernels, Activation activa
   return activation == Activation::silu ? kernels.silu_mul : kernels.gelu_tanh_mul;
 }
 
-void reserve_input(CpuContext& context, int64_t max_rows, int64_t max_cols) {
-  const KernelTable& kernels = context.kernels;
-  const int64_t scratch_rows = kernels.tile_rows != nullptr ? kTileGroupRows : 1;
+void reserve_input(CpuContext& context, const InputForms& forms, int64_t max_rows,
+                   int64_t max_cols) {
+  const int64_t scratch_rows = forms.tiles ? kTileGroupRows : 1;
   context.scratch(
       static_cast<size_t>(in_lines(scratch_rows * max_cols) * context.pool.num_threads()));
-  if (kernels.tile_rows != nullptr) {
-    context.tile_rows(max_rows, max_cols);
-  } else if (kernels.quantize_row != nullptr) {
-    context.quantized_rows(max_rows, max_cols);
-  } else {
-    context.float_rows(max_rows, max_cols);
-  }
+  if (forms.floats) context.float_rows(max_rows, max_cols);
+  if (forms.integers) context.quantized_rows(max_rows, max_cols);
+  if (forms.tiles) context.tile_rows(max_rows, max_cols);
 }
 
 PreparedInput prepare_input(CpuContext& context, const LinearInput& input,

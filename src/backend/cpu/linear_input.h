@@ -31,8 +31,9 @@ struct PreparedInput {
 using ActivationKernel = void (*)(const float* gate, const float* up, int64_t n, float* out);
 ActivationKernel activation_kernel(const KernelTable& kernels, Activation activation);
 
-/// Memory for the forms of inputs of up to that many rows and columns.
-void reserve_input(CpuContext& context, int64_t max_rows, int64_t max_cols);
+/// Memory for these forms of inputs of up to that many rows and columns.
+void reserve_input(CpuContext& context, const InputForms& forms, int64_t max_rows,
+                   int64_t max_cols);
 
 /// Makes the forms, in the context's memory: until the next call.
 PreparedInput prepare_input(CpuContext& context, const LinearInput& x, const InputForms& forms);

@@ -100,6 +100,10 @@ MappedFile::~MappedFile() {
 
 Result<void> MappedFile::check_whole() const {
   if (!guard_.is_cut()) return {};
+  struct stat info {};
+  if (::fstat(fd_, &info) == 0 && static_cast<size_t>(info.st_size) >= size_) {
+    return Error{ErrorCode::io_error, "a part of the file cannot be read", path_, ""};
+  }
   return Error{ErrorCode::corrupt_data, "the file became shorter while it was read", path_,
                kReplaceHint};
 }
@@ -115,7 +119,7 @@ Result<void> MappedFile::check_unchanged() const {
   const bool is_cut = static_cast<size_t>(info.st_size) < size_;
   return Error{ErrorCode::corrupt_data,
                is_cut ? "the file became shorter while it was in use"
-                      : "the file was written while it was in use",
+                      : "the file was written, or its time set, while it was in use",
                path_, kReplaceHint};
 }
 

@@ -18,6 +18,7 @@ namespace {
 std::atomic<bool> interrupt_flag{false};
 std::atomic<bool> resize_flag{false};
 std::atomic<bool> continue_flag{false};
+std::atomic<bool> second_ends{false};
 std::atomic<int> wake_write{-1};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
@@ -33,7 +34,11 @@ void set(std::atomic<bool>& flag) {
   errno = saved;
 }
 
-extern "C" void on_interrupt(int) {
+extern "C" void on_interrupt(int signal) {
+  if (signal == SIGINT && second_ends.load() && interrupt_flag.load()) {
+    ::signal(SIGINT, SIG_DFL);
+    ::raise(SIGINT);  // once this handler has returned
+  }
   set(interrupt_flag);
 }
 extern "C" void on_resize(int) {
@@ -76,15 +81,16 @@ struct InterruptGuard::Saved {
   bool catches_terminate = false;
 };
 
-InterruptGuard::InterruptGuard(bool catch_terminate) : saved_(nullptr) {
+InterruptGuard::InterruptGuard(const Options& options) : saved_(nullptr) {
   if (has_guard) return;
   has_guard = true;
   saved_ = new Saved;
   open_wake_pipe();
   clear();
-  saved_->catches_terminate = catch_terminate;
+  second_ends.store(options.second_ends);
+  saved_->catches_terminate = options.catch_terminate;
   handle(SIGINT, on_interrupt, &saved_->interrupt);
-  if (catch_terminate) {
+  if (options.catch_terminate) {
     handle(SIGTERM, on_interrupt, &saved_->terminate);
     handle(SIGHUP, on_interrupt, &saved_->hang_up);
   }

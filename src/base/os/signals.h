@@ -8,7 +8,13 @@ namespace headrace {
 /// nothing, and leaves the flag as it is. The flag may be read by any thread.
 class InterruptGuard {
  public:
-  explicit InterruptGuard(bool catch_terminate = false);
+  struct Options {
+    bool catch_terminate = false;
+    /// A SIGINT while the flag is set ends the process: it may be in a write that nobody reads.
+    bool second_ends = false;
+  };
+  InterruptGuard() : InterruptGuard(Options()) {}
+  explicit InterruptGuard(const Options& options);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;

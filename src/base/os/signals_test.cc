@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -19,7 +20,7 @@ TEST(InterruptGuard, TurnsSignalsIntoAFlagWhileAlive) {
   struct sigaction before {};
   ::sigaction(SIGINT, nullptr, &before);
   {
-    const InterruptGuard guard(/*catch_terminate=*/true);
+    const InterruptGuard guard({.catch_terminate = true});
     EXPECT_FALSE(InterruptGuard::interrupted());
     ::raise(SIGINT);
     EXPECT_TRUE(InterruptGuard::interrupted());
@@ -57,11 +58,25 @@ TEST(InterruptGuard, OneInsideAnotherChangesNothing) {
   const InterruptGuard outer;
   ::raise(SIGINT);
   {
-    const InterruptGuard inner(/*catch_terminate=*/true);
+    const InterruptGuard inner({.catch_terminate = true});
     EXPECT_TRUE(InterruptGuard::interrupted());
   }
   ::raise(SIGINT);  // still caught
   EXPECT_TRUE(InterruptGuard::interrupted());
+}
+
+TEST(InterruptGuard, ASecondOneEndsTheProcessWhereAsked) {
+  EXPECT_EXIT(
+      {
+        const InterruptGuard guard({.second_ends = true});
+        ::raise(SIGINT);
+        InterruptGuard::clear();
+        ::raise(SIGINT);
+        if (!InterruptGuard::interrupted()) std::_Exit(1);
+        ::raise(SIGINT);
+        std::_Exit(0);
+      },
+      ::testing::KilledBySignal(SIGINT), "");
 }
 
 TEST(InterruptGuard, AWriteThatWaitsGoesOn) {

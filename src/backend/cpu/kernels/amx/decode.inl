@@ -1,6 +1,6 @@
 // Packed weights (tile_layout.h) to tiles of bf16: each weight is computed in float32 as the
 // format's reference decode does, then rounded to the nearest bf16, ties away from zero (one
-// integer addition).
+// integer addition, which a NaN with a large payload would not survive: factors have none such).
 //
 // Codes of few bits are looked up: a row and block have 16 or 32 different weights, which one or
 // two vectors of arithmetic give, and a byte permutation picks them. That is 5 instructions for 32
@@ -71,6 +71,12 @@ HEADRACE_INLINE __m512i half_up(__m512 x, __m512i half) {
   return _mm512_add_epi32((__m512i)x, half);
 }
 
+/// Each NaN as the one whose upper half is a NaN too, also after half_up.
+HEADRACE_INLINE __m512 plain_nans(__m512 x) {
+  const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+  return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
+}
+
 HEADRACE_INLINE __m512 load_halves(const uint8_t* x) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
 }
@@ -92,11 +98,13 @@ HEADRACE_INLINE void unpack_factors(const BlockPlace& place, float unit, BlockFa
     const BlockScales scales = load_scales<kScales>(place);
     if constexpr (kScales == PanelScales::k_signed) {
       // The unit is a power of 2: its product is exact.
-      _mm512_store_ps(out.scale, scales.scale.p[0] * unit);
-      _mm512_store_ps(out.other, scales.second_scale.p[0] * unit);
+      _mm512_store_ps(out.scale, plain_nans(scales.scale.p[0] * unit));
+      _mm512_store_ps(out.other, plain_nans(scales.second_scale.p[0] * unit));
     } else {
-      _mm512_store_ps(out.scale, scales.scale.p[0]);
-      if constexpr (kScales != PanelScales::one) _mm512_store_ps(out.other, scales.min.p[0]);
+      _mm512_store_ps(out.scale, plain_nans(scales.scale.p[0]));
+      if constexpr (kScales != PanelScales::one) {
+        _mm512_store_ps(out.other, plain_nans(scales.min.p[0]));
+      }
     }
   }
 }
@@ -275,8 +283,8 @@ struct DecodeF16 {
 #pragma GCC unroll 16
     for (int row = 0; row < 16; ++row) {
       if (row % 4 == 0) between(row / 4);
-      const __m512i evens = half_up(load_halves(codes + 64 * row), half);
-      const __m512i odds = half_up(load_halves(codes + 64 * row + 32), half);
+      const __m512i evens = half_up(plain_nans(load_halves(codes + 64 * row)), half);
+      const __m512i odds = half_up(plain_nans(load_halves(codes + 64 * row + 32)), half);
       store_row(tile, row, pack_words(evens, odds));
     }
   }

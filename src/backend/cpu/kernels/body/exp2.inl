@@ -30,7 +30,7 @@ HEADRACE_INLINE F16x exp2(F16x x) {
   return scale_by_power(x, shifted, poly);
 }
 
-/// The same within 1e-4 of it: for numbers that are then rounded to 8 bits.
+/// The same within 1e-4 of it: for numbers that are then rounded to 15 bits.
 HEADRACE_INLINE F16x exp2_short(F16x x) {
 #if HEADRACE_FMA && HEADRACE_LANES == 16
   // x = n + f with 0 <= f < 1.

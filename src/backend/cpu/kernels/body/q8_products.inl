@@ -1,5 +1,5 @@
 // The two products of attention over q8 and q12 pages, which each instruction set computes in its
-// own way. The including file has defined WeightCode.
+// own way.
 #pragma once
 
 #include "backend/cpu/kernels/attention_args.h"
