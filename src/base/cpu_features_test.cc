@@ -15,6 +15,7 @@ TEST(CpuFeatures, ReferenceIsAlwaysThereAndTheBestIsTheDefault) {
   for (const Isa isa : isas) EXPECT_EQ(*choose_isa(isa_name(isa)), isa);
 }
 
+#if defined(__x86_64__)
 TEST(CpuFeatures, AmxIsThereForTheAskingAndRefusedWhereItIsMissing) {
   const Isa with[] = {Isa::reference, Isa::avx2, Isa::avx512, Isa::amx};
   EXPECT_EQ(*choose_isa("", with), Isa::avx512);
@@ -26,6 +27,7 @@ TEST(CpuFeatures, AmxIsThereForTheAskingAndRefusedWhereItIsMissing) {
   EXPECT_EQ(missing.error().hint, "choose one of reference, avx2, avx512");
   EXPECT_EQ(*choose_isa("", std::span(with).first(1)), Isa::reference);
 }
+#endif
 
 TEST(CpuFeatures, AnUnknownNameIsAnErrorThatListsTheKnown) {
   const auto choice = choose_isa("sse9");
