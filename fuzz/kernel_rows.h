@@ -85,25 +85,22 @@ inline RowResult soft_cap_result(const KernelTable& table, const RowInput& in) {
   return out;
 }
 
-inline RowResult rope_result(const KernelTable& table, const RowInput& in, bool is_neox) {
-  RowResult out{is_neox ? "rope_neox" : "rope_interleaved", in.a, {}, {}};
+inline RowResult rope_result(const KernelTable& table, const RowInput& in) {
+  RowResult out{"rope_neox", in.a, {}, {}};
   const size_t pairs = in.a.size() / 2;
   const float* cos = in.b.data();
   const float* sin = in.b.data() + pairs;
-  (is_neox ? table.rope_neox : table.rope_interleaved)(out.found.data(), cos, sin,
-                                                       static_cast<int64_t>(pairs));
+  table.rope_neox(out.found.data(), cos, sin, static_cast<int64_t>(pairs));
   for (size_t i = 0; i < in.a.size(); ++i) {
-    const bool is_rotated = i < 2 * pairs;
-    const size_t pair = !is_rotated ? 0 : is_neox ? i % pairs : i / 2;
-    const bool is_second = is_neox ? i >= pairs : i % 2 == 1;
-    const double first = in.a[is_neox ? pair : 2 * pair];
-    const double second = in.a[is_rotated ? is_neox ? pair + pairs : 2 * pair + 1 : 0];
-    if (!is_rotated) {
+    if (i >= 2 * pairs) {
       out.expect(in.a[i], 0);
       continue;
     }
-    const double value = is_second ? second * double{cos[pair]} + first * double{sin[pair]}
-                                   : first * double{cos[pair]} - second * double{sin[pair]};
+    const size_t pair = i % pairs;
+    const double first = in.a[pair];
+    const double second = in.a[pair + pairs];
+    const double value = i >= pairs ? second * double{cos[pair]} + first * double{sin[pair]}
+                                    : first * double{cos[pair]} - second * double{sin[pair]};
     out.expect(value, 1e-6 * (std::abs(first) + std::abs(second)) + 1e-36);
   }
   return out;
@@ -142,8 +139,8 @@ inline RowResult argmax_result(const KernelTable& table, const RowInput& in) {
 
 inline std::vector<RowResult> row_results(const KernelTable& table, const RowInput& in) {
   return {rms_norm_result(table, in), gate_result(table, in, true), gate_result(table, in, false),
-          soft_cap_result(table, in), rope_result(table, in, true), rope_result(table, in, false),
-          sum_result(table, in),      argmax_result(table, in)};
+          soft_cap_result(table, in), rope_result(table, in),       sum_result(table, in),
+          argmax_result(table, in)};
 }
 
 inline void check_rows(Bytes& bytes) {

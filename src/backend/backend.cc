@@ -12,8 +12,8 @@ void Backend::finish_qkv(const QkvTask& task, const KvView& view,
   const int64_t head_dim = view.layout.head_dim;
   if (task.q_norm.data != nullptr) head_rms_norm(task.q, head_dim, task.q_norm, task.norm_eps);
   if (task.k_norm.data != nullptr) head_rms_norm(task.k, head_dim, task.k_norm, task.norm_eps);
-  rope(task.q, task.angles, head_dim, RopePairing::neox);
-  rope(task.k, task.angles, head_dim, RopePairing::neox);
+  rope(task.q, task.angles, head_dim);
+  rope(task.k, task.angles, head_dim);
   kv_write(task.k, task.v, view, sequences);
 }
 

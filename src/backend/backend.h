@@ -90,9 +90,6 @@ struct QkvTask {
   Tensor angles;  ///< of Backend::rope_angles
 };
 
-/// How rotary angles pair the features of a head: (i, i + dim/2) or (2i, 2i + 1).
-enum class RopePairing : uint8_t { neox, interleaved };
-
 /// Rotary frequencies: pair i of a token at position p turns by p * inv_freq[i]; both outputs are
 /// multiplied by `attention_factor` (YaRN; otherwise 1). Features past 2 * inv_freq.size() of a
 /// head stay as they are.
@@ -173,14 +170,14 @@ class Backend {
   /// attention factor. Once a step, shared by its layers.
   virtual void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
                            const Tensor& angles) = 0;
-  /// Rotates each head of x in place.
-  virtual void rope(const Tensor& x, const Tensor& angles, int64_t head_dim,
-                    RopePairing pairing) = 0;
+  /// Rotates each head of x in place: features i and i + n are a pair. Where a model pairs 2i and
+  /// 2i + 1, the rows of its weights are reordered.
+  virtual void rope(const Tensor& x, const Tensor& angles, int64_t head_dim) = 0;
   /// Stores k and v [rows, num_kv_heads * head_dim] at each row's position.
   virtual void kv_write(const Tensor& k, const Tensor& v, const KvView& view,
                         std::span<const KvSequence> sequences) = 0;
   /// What lies between the products and attention: norms of the heads of q and k, their rotation
-  /// (pairs as RopePairing::neox) and kv_write. q is changed in place; k and v may be. The default
+  /// and kv_write. q is changed in place; k and v may be. The default
   /// does one after the other.
   virtual void finish_qkv(const QkvTask& task, const KvView& view,
                           std::span<const KvSequence> sequences);

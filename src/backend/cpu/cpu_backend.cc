@@ -126,17 +126,15 @@ class CpuBackend final : public Backend {
     });
   }
 
-  void rope(const Tensor& x, const Tensor& angles, int64_t head_dim, RopePairing pairing) override {
+  void rope(const Tensor& x, const Tensor& angles, int64_t head_dim) override {
     const int64_t num_pairs = angles.cols / 2;
     HEADRACE_CHECK_LE(2 * num_pairs, head_dim);
     HEADRACE_CHECK_EQ(x.cols % head_dim, 0);
     HEADRACE_CHECK_EQ(angles.rows, x.rows);
-    const auto rotate = pairing == RopePairing::neox ? context_.kernels.rope_neox
-                                                     : context_.kernels.rope_interleaved;
     context_.for_rows(x.rows, 2 * x.cols, [&](int64_t r) {
       const float* row_angles = angles.f32(r);
       for (int64_t i = 0; i < x.cols; i += head_dim) {
-        rotate(x.f32(r) + i, row_angles, row_angles + num_pairs, num_pairs);
+        context_.kernels.rope_neox(x.f32(r) + i, row_angles, row_angles + num_pairs, num_pairs);
       }
     });
   }

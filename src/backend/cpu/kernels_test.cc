@@ -52,7 +52,6 @@ TEST(ReferenceKernels, EveryWidthGivesTheSameBits) {
     keep();
     table->rope_neox(row.data(), x.view().f32(), x.view().f32(1), cols / 2);
     keep();
-    table->rope_interleaved(row.data(), x.view().f32(), x.view().f32(1), cols / 2);
     keep();
     results.push_back(static_cast<float>(table->argmax(row.data(), cols)));
     if (expected.empty()) expected = results;

@@ -18,7 +18,6 @@ void attend_merge(float* total_max, float* total_sum, float* total_out, float pa
                   float part_sum, const float* part_out, int64_t head_dim);
 void rms_norm(const float* x, const float* weight, int64_t n, float eps, float* out);
 void rope_neox(float* head, const float* cos, const float* sin, int64_t num_pairs);
-void rope_interleaved(float* head, const float* cos, const float* sin, int64_t num_pairs);
 void silu_mul(const float* gate, const float* up, int64_t n, float* out);
 void gelu_tanh_mul(const float* gate, const float* up, int64_t n, float* out);
 void add(float* x, const float* delta, int64_t n);

@@ -133,7 +133,6 @@ struct KernelTable {
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);
   /// Rotates one head; cos, sin: [num_pairs].
   void (*rope_neox)(float* head, const float* cos, const float* sin, int64_t num_pairs);
-  void (*rope_interleaved)(float* head, const float* cos, const float* sin, int64_t num_pairs);
   void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);
   void (*gelu_tanh_mul)(const float* gate, const float* up, int64_t n, float* out);
   void (*add)(float* x, const float* delta, int64_t n);

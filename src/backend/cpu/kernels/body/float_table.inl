@@ -27,7 +27,6 @@ constexpr KernelTable float_table(const char* name, const Q8Kernels* q8, Peak mo
       .attend_merge = attend_merge,
       .rms_norm = rms_norm,
       .rope_neox = rope_neox,
-      .rope_interleaved = rope_interleaved,
       .silu_mul = silu_mul,
       .gelu_tanh_mul = gelu_tanh_mul,
       .add = add,

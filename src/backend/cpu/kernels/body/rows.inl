@@ -61,15 +61,6 @@ void rope_neox(float* head, const float* cos, const float* sin, int64_t num_pair
   }
 }
 
-void rope_interleaved(float* head, const float* cos, const float* sin, int64_t num_pairs) {
-  for (int64_t i = 0; i < num_pairs; ++i) {
-    const float a = head[2 * i];
-    const float b = head[2 * i + 1];
-    head[2 * i] = a * cos[i] - b * sin[i];
-    head[2 * i + 1] = b * cos[i] + a * sin[i];
-  }
-}
-
 void silu_mul(const float* gate, const float* up, int64_t n, float* out) {
   for_lanes(n, out, [&](int64_t i, int64_t count) {
     const F16x x = load_row(gate, i, count);
