@@ -6,6 +6,7 @@
 // weights and the rows of activations (kernel_input.h).
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -175,6 +176,17 @@ bool is_spoilt(const float* x, int64_t cols) {
   return false;
 }
 
+/// What a product may lose where numbers below the normal range count as 0.
+double lost_below_normal(const float* x, const float* w, int64_t cols) {
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  double sum = 1e-30;
+  for (int64_t k = 0; k < cols; ++k) {
+    if (std::abs(x[k]) < kLeast || std::abs(w[k]) < kLeast)
+      sum += std::abs(double{x[k]} * double{w[k]});
+  }
+  return sum;
+}
+
 void expect_near_double(const Problem& problem, const KernelTable& table, const CpuMatrix& matrix,
                         const Weights& weights, const std::vector<float>& found) {
   const bool integers = matrix.input_form() == InputForm::integers;
@@ -203,8 +215,9 @@ void expect_near_double(const Problem& problem, const KernelTable& table, const 
       if (!(size < kNearOverflow)) continue;
       double allowed = num_roundings * 0x1p-24 * size + 1e-36;
       if (integers) allowed += 1.01 * backend_test::activation_rounding(x, w, problem.cols);
-      // Weights and activations are rounded to 8 bits; what is below the normal range becomes 0.
-      if (tiles) allowed += (0x1p-8 + 0x1p-15) * size + 1e-30;
+      // Weights and activations are rounded to 8 bits, each by at most 2^-8 of itself; what is
+      // below the normal range becomes 0.
+      if (tiles) allowed += (0x1p-7 + 0x1p-15) * size + lost_below_normal(x, w, problem.cols);
       if (!(std::abs(value - expected) <= allowed)) {
         fail(table, problem,
              "found " + std::to_string(value) + ", expected " + std::to_string(expected) +

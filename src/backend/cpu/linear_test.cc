@@ -13,7 +13,8 @@ namespace {
 using namespace backend_test;
 
 /// The error a product may have: float rounding as a share of sum |x w|, and where activations are
-/// integers half a step of each; where both are bf16 the rounding of both.
+/// integers half a step of each; where both are bf16 half of what the rounding of both may
+/// come to: the errors of many columns differ in sign.
 double tolerance(Isa isa, const float* x, const float* w, int64_t cols, double size) {
   if (isa == Isa::amx) return (0x1p-8 + 0x1p-15) * size + 1e-12;
   const bool integers = kernel_table(isa).quantize_row != nullptr;
