@@ -16,8 +16,6 @@ namespace headrace {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-/// More than all roundings of a norm in double precision.
-constexpr double kSlack = 1 + 1e-9;
 
 /// The sum of squares of twice what 8 u - 124.5 leaves of each code: odd numbers from -7 to 7.
 int32_t squares_left(const int8_t (&codes)[32]) {
@@ -65,13 +63,13 @@ void CoarseBounds::set_row(int64_t row, const std::byte* blocks) {
   }
   const auto at = static_cast<size_t>(row);
   // NaN counts as infinite.
-  weights_[at] = weights < kInf ? std::sqrt(weights) * kSlack : kInf;
+  weights_[at] = weights < kInf ? std::sqrt(weights) * kNormSlack : kInf;
   if (!(weights < kInf)) return;
-  row_norms_[at] = round_up(std::sqrt(squares) * kSlack);
-  const float unit = round_up(std::sqrt(largest) / 255 * kSlack);
+  row_norms_[at] = round_up(std::sqrt(squares) * kNormSlack);
+  const float unit = round_up(std::sqrt(largest) / 255 * kNormSlack);
   block_units_[at] = unit;
   if (unit == 0.0F) return;
-  const double inverse = kSlack / static_cast<double>(unit);
+  const double inverse = kNormSlack / static_cast<double>(unit);
   for (size_t b = 0; b < num_blocks; ++b) {
     // Rounded up; 255 units are as much as the largest.
     norms[b] = std::min(std::sqrt(norms[b]) * inverse + 1.0, 255.0);

@@ -48,6 +48,9 @@ class CoarseBounds {
   double largest_row_norm_ = 0;
 };
 
+/// More than all roundings of a norm in double precision.
+inline constexpr double kNormSlack = 1 + 1e-9;
+
 /// A float that is no smaller.
 float round_up(double x);
 

@@ -16,8 +16,6 @@ namespace headrace {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-/// More than all roundings of a norm in double precision.
-constexpr double kSlack = 1 + 1e-9;
 /// Larger numbers could overflow in a product.
 constexpr double kMostNorm = 1e30;
 
@@ -113,10 +111,10 @@ bool TopSearch::measure(const LinearInput& x, Input& input) {
     }
     const double scale = static_cast<double>(input.row.scale[b]) / 128;
     const double square = static_cast<double>(of_integers) * scale * scale;
-    block_norms_[static_cast<size_t>(b)] = round_up(std::sqrt(square) * kSlack);
+    block_norms_[static_cast<size_t>(b)] = round_up(std::sqrt(square) * kNormSlack);
     squares += square;
   }
-  const double norm = std::sqrt(squares) * kSlack;
+  const double norm = std::sqrt(squares) * kNormSlack;
   if (!(norm < kMostNorm)) return false;
   input.norm = round_up(norm);
   input.block_norms = block_norms_.data();
@@ -128,16 +126,7 @@ void TopSearch::multiply_coarse(const CpuMatrix& matrix, const Input& input, flo
   context_.pool.parallel_for(ceil_div(num_panels, kCoarsePanels), [&](int64_t task, int) {
     const int64_t first = task * kCoarsePanels;
     const int64_t end = std::min(num_panels, first + kCoarsePanels);
-    const CpuMatrix::Panels view = matrix.panels(first, end - first, nullptr);
-    PanelRun args;
-    args.panels = reinterpret_cast<const uint8_t*>(view.data);
-    args.panel_bytes = view.panel_bytes;
-    args.x = input.row;
-    args.num_rows = 1;
-    args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first * kPanelRows;
-    args.out = out + first * kPanelRows;
-    args.out_stride = matrix.rows();
-    context_.kernels.int_panels[static_cast<size_t>(PanelFormat::q8_coarse)](args);
+    multiply(matrix, input, PanelFormat::q8_coarse, first, end, out + first * kPanelRows);
   });
 }
 
@@ -198,17 +187,23 @@ void TopSearch::compute_rest(const CpuMatrix& matrix, const Input& input, float 
 /// One panel with all bits.
 void TopSearch::compute(const CpuMatrix& matrix, const Input& input, int64_t panel,
                         float* out) const {
-  const CpuMatrix::Panels view = matrix.panels(panel, 1, nullptr);
+  multiply(matrix, input, *matrix.panel_format(), panel, panel + 1, out);
+}
+
+/// Panels [first, end), read as `format`; out: of panel `first` on.
+void TopSearch::multiply(const CpuMatrix& matrix, const Input& input, PanelFormat format,
+                         int64_t first, int64_t end, float* out) const {
+  const CpuMatrix::Panels view = matrix.panels(first, end - first, nullptr);
   PanelRun args;
   args.panels = reinterpret_cast<const uint8_t*>(view.data);
   args.panel_bytes = view.panel_bytes;
   args.low_panels = view.low_panels;
   args.x = input.row;
   args.num_rows = 1;
-  args.num_outputs = std::min(kPanelRows, matrix.rows() - panel * kPanelRows);
+  args.num_outputs = std::min(end * kPanelRows, matrix.rows()) - first * kPanelRows;
   args.out = out;
   args.out_stride = matrix.rows();
-  context_.kernels.int_panels[static_cast<size_t>(*matrix.panel_format())](args);
+  context_.kernels.int_panels[static_cast<size_t>(format)](args);
 }
 
 }  // namespace headrace

@@ -56,6 +56,8 @@ class TopSearch {
                       int32_t num_top);
   void compute_rest(const CpuMatrix& matrix, const Input& input, float least, float* out);
   void compute(const CpuMatrix& matrix, const Input& input, int64_t panel, float* out) const;
+  void multiply(const CpuMatrix& matrix, const Input& input, PanelFormat format, int64_t first,
+                int64_t end, float* out) const;
 
   CpuContext& context_;
   RowScanner scanner_;

@@ -11,10 +11,9 @@ struct Linear {
   std::unique_ptr<Matrix> weight;  ///< [out, in]
   Buffer bias;                     ///< [1, out], or empty
 
-  LinearTask task(const Tensor& out) const { return {weight.get(), bias.view(), out}; }
-  /// The same, and x += out.
-  LinearTask task(const Tensor& out, const Tensor& x) const {
-    return {weight.get(), bias.view(), out, x};
+  /// add_to: see LinearTask.
+  LinearTask task(const Tensor& out, const Tensor& add_to = {}) const {
+    return {weight.get(), bias.view(), out, add_to};
   }
 };
 
