@@ -3,7 +3,6 @@
 // of this program, so it is one of its own.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <utility>
@@ -11,38 +10,18 @@
 
 #include "engine/checksum_runner.h"
 #include "engine/engine_impl.h"
+#include "tests/replaced_new.h"
 
 namespace {
 
 /// Allocations until one fails; below 0: none does.
 thread_local int allocations_left = -1;
 
-void* allocate(size_t size) {
-  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
 
-void* operator new(size_t size) {
-  return allocate(size);
-}
-void* operator new[](size_t size) {
-  return allocate(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, size_t) noexcept {
-  std::free(memory);
+void* allocate_for_test(size_t size, size_t alignment) {
+  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
+  return allocate_plainly(size, alignment);
 }
 
 namespace headrace {
