@@ -2,10 +2,12 @@
 // Nothing else of the engine is used by server, command line or Python.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "headrace/model.h"
 #include "headrace/request.h"
@@ -13,8 +15,8 @@
 
 namespace headrace {
 
-/// The events of one request, in order; the last is a FinishEvent or an ErrorEvent. Thread-safe.
-/// Dropping a Stream before its end cancels the request.
+/// The events of one request, in order; the last is an ErrorEvent or the FinishEvent of its last
+/// choice. Thread-safe. Dropping a Stream before its end cancels the request.
 class Stream {
  public:
   class Impl;
@@ -27,11 +29,31 @@ class Stream {
   std::optional<Event> next();
   /// Waits until `next` has something to tell at once, at most `time`; whether it has.
   bool wait_for(std::chrono::milliseconds time);
-  /// Asks the engine to stop at the end of its current step. A FinishEvent (cancelled) follows.
+  /// Asks the engine to stop at the end of its current step. A FinishEvent (cancelled) of each
+  /// choice that had not ended follows.
   void cancel();
+  /// The same for one choice alone.
+  void cancel(int32_t choice);
 
  private:
   std::shared_ptr<Impl> impl_;
+};
+
+/// A change of what the prefix cache holds, for routers that send requests where their prefix is.
+struct KvEvent {
+  enum class Kind : uint8_t {
+    stored,   ///< a block can be found from now on
+    removed,  ///< it cannot any more
+    cleared,  ///< all are gone; or events were lost, and what is known of the cache is void
+  };
+  using Hash = std::array<uint8_t, 16>;
+
+  Kind kind = Kind::stored;
+  uint64_t number = 0;          ///< counts events
+  int32_t group = 0;            ///< the cache group
+  Hash hash{};                  ///< of this block's tokens and all before them, in its scope
+  Hash parent{};                ///< of the block before it
+  std::vector<TokenId> tokens;  ///< of a stored block
 };
 
 /// One model, many requests. Owns the thread that runs the steps.
@@ -40,8 +62,16 @@ class Engine {
   virtual ~Engine() = default;
 
   /// Queues a request. Errors: a bad parameter, an empty prompt, a prompt (plus max_tokens) past
-  /// the context (context_length_exceeded, with both numbers).
+  /// the context or past all of the KV cache (context_length_exceeded, with both numbers), a full
+  /// queue (overloaded).
   virtual Result<Stream> submit(Request request) = 0;
+
+  /// As of the end of the last step. From any thread.
+  virtual EngineStats stats() const = 0;
+  /// The events since the last call, if the engine was made to keep them. From any thread.
+  virtual std::vector<KvEvent> take_kv_events() = 0;
+  /// Forgets all prefixes that no request uses, before the next step.
+  virtual void clear_prefix_cache() = 0;
 
   /// Tokens that one sequence may hold, prompt and completion together.
   virtual int64_t max_context() const = 0;

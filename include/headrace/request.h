@@ -14,11 +14,26 @@
 
 namespace headrace {
 
+inline constexpr int32_t kMaxChoices = 128;
+inline constexpr int32_t kMinPriority = -8;
+inline constexpr int32_t kMaxPriority = 8;
+
 struct Request {
   std::vector<TokenId> prompt;  ///< not empty
   SamplingParams sampling;
   StopParams stop;
   int32_t num_logprobs = -1;  ///< -1: none; 0: the chosen token's; k: and the k most likely
+  /// The same of the prompt's tokens, each given those before it; the first has none. Such a
+  /// request reads nothing from the prefix cache.
+  int32_t num_prompt_logprobs = -1;
+  int32_t num_choices = 1;  ///< completions of the one prompt, 1 to kMaxChoices
+  int32_t priority = 0;     ///< kMinPriority to kMaxPriority; smaller is served first
+  int64_t timeout_ms = 0;   ///< from submit to the last token; 0: none
+  std::string owner;        ///< who asks; owners share the engine fairly
+  /// Prefixes are shared among requests of equal scope only: API key and salt, as the caller joins
+  /// them.
+  std::string cache_scope;
+  bool use_prefix_cache = true;  ///< else neither reads from it nor leaves anything in it
 };
 
 enum class FinishReason { stop, length, cancelled };
@@ -36,18 +51,35 @@ struct TokenEvent {
   TokenId id = 0;
   float logprob = 0;  ///< set if asked for
   std::vector<TokenLogprob> top;
+  int32_t choice = 0;  ///< of which completion
 };
 
+struct PromptLogprob {
+  TokenLogprob token;  ///< the prompt's token, given those before it
+  std::vector<TokenLogprob> top;
+};
+
+/// Log-probabilities of the prompt's tokens [first_position, first_position + tokens.size()), if
+/// asked for. Several of them, in order and without gaps from position 1 on, come before the first
+/// token.
+struct PromptLogprobsEvent {
+  int64_t first_position = 1;
+  std::vector<PromptLogprob> tokens;
+};
+
+/// The end of one completion.
 struct FinishEvent {
   FinishReason reason = FinishReason::stop;
   TokenId stop_token = -1;  ///< the end or stop token that ended it, or -1
   RequestStats stats;
+  int32_t choice = 0;
 };
 
+/// The end of the whole request, with all choices that had not finished.
 struct ErrorEvent {
   Error error;
 };
 
-using Event = std::variant<TokenEvent, FinishEvent, ErrorEvent>;
+using Event = std::variant<TokenEvent, PromptLogprobsEvent, FinishEvent, ErrorEvent>;
 
 }  // namespace headrace

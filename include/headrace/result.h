@@ -22,6 +22,8 @@ enum class ErrorCode {
   io_error,                 ///< the system refused to read, write, map or run
   mismatch,                 ///< two things that must agree do not (tokenizer fingerprints)
   cancelled,                ///< the caller asked to stop
+  overloaded,               ///< too much is waiting already; later there may be room
+  deadline_exceeded,        ///< the time that the caller gave has passed
   internal,                 ///< a broken invariant, reported instead of crashing
 };
 

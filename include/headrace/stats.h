@@ -1,7 +1,11 @@
-// Where the time of a request went. Part of the public C++ API.
+// Where the time of a request went, and how an engine is doing. Part of the public C++ API.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace headrace {
 
@@ -11,10 +15,12 @@ struct RequestStats {
   int64_t cached_tokens = 0;  ///< of the prompt, not computed again
   int64_t completion_tokens = 0;
   double queue_ms = 0;
-  double prefill_ms = 0;  ///< from the first step to the first token
-  double decode_ms = 0;   ///< from the first token to the last
-  double sample_ms = 0;   ///< of which choosing tokens
-  uint64_t seed = 0;      ///< the seed that was used
+  double prefill_ms = 0;        ///< from the first step to the first token
+  double decode_ms = 0;         ///< from the first token to the last
+  double sample_ms = 0;         ///< of which choosing tokens
+  uint64_t seed = 0;            ///< the seed that was used
+  int64_t num_preemptions = 0;  ///< times it gave its memory to others and began again
+  std::string model;            ///< who answered; a lighter model, where one was allowed to
 
   double prefill_tokens_per_second() const {
     return prefill_ms > 0 ? 1e3 * static_cast<double>(prompt_tokens - cached_tokens) / prefill_ms
@@ -23,6 +29,65 @@ struct RequestStats {
   double decode_tokens_per_second() const {
     return decode_ms > 0 ? 1e3 * static_cast<double>(completion_tokens - 1) / decode_ms : 0;
   }
+};
+
+/// What an engine does when memory runs short, in this order.
+enum class MemoryRung : uint8_t {
+  evict_prefixes,  ///< cached blocks that nobody uses are written over
+  drop_caches,     ///< other caches of the process are emptied
+  stop_admitting,  ///< requests wait although there is a place for them
+  shrink_chunks,   ///< prompts are computed in smaller pieces
+  lower_batch,     ///< fewer run at once
+  preempt,         ///< one begins again later
+  lighter_model,   ///< one is answered by a lighter model, where that is allowed
+  fail_request,    ///< one ends with an error
+};
+inline constexpr size_t kNumMemoryRungs = 8;
+/// "evict_prefixes", ...
+std::string_view memory_rung_name(MemoryRung rung);
+
+/// The blocks of one cache group.
+struct KvGroupStats {
+  int64_t window = 0;  ///< 0: all tokens are kept
+  int64_t block_tokens = 0;
+  int64_t num_blocks = 0;
+  int64_t num_held = 0;     ///< by requests
+  int64_t num_cached = 0;   ///< by nobody, with a prefix in them
+  int64_t live_tokens = 0;  ///< that requests may still read, in the held blocks
+  uint64_t block_bytes = 0;
+};
+
+/// An engine at the end of a step. Counters count from its start.
+struct EngineStats {
+  // Now.
+  int64_t num_running = 0;
+  int64_t num_waiting = 0;
+  int64_t waiting_tokens = 0;  ///< of prompts not yet begun
+  int64_t batch_limit = 0;     ///< most that may run at once now
+  std::vector<KvGroupStats> groups;
+
+  // Counters.
+  int64_t num_steps = 0;
+  int64_t num_failed_steps = 0;
+  int64_t step_rows = 0;      ///< tokens computed, over all steps
+  int64_t prompt_tokens = 0;  ///< of requests that began
+  int64_t generated_tokens = 0;
+  int64_t prefix_query_tokens = 0;  ///< prompt tokens that were looked for in the prefix cache
+  int64_t prefix_hit_tokens = 0;    ///< of these, found
+  int64_t num_stopped = 0;          ///< completions by how they ended
+  int64_t num_length = 0;
+  int64_t num_cancelled = 0;
+  int64_t num_errors = 0;
+  std::array<int64_t, kNumMemoryRungs> rungs{};  ///< times each MemoryRung was taken
+  int64_t scheduling_ns = 0;                     ///< planning and committing steps
+  int64_t forward_ns = 0;                        ///< the model
+  int64_t sampling_ns = 0;                       ///< choosing tokens
+
+  int64_t rung(MemoryRung which) const { return rungs[static_cast<size_t>(which)]; }
+  /// Live tokens over slots of held blocks, over all groups by bytes; 1 where nothing is held.
+  double token_slot_utilisation() const;
+  /// Held blocks over all, by bytes.
+  double kv_usage() const;
 };
 
 }  // namespace headrace

@@ -291,13 +291,12 @@ std::unique_ptr<Session> OpenedModel::session(int64_t max_tokens) const {
   return make_session(*model, session_options);
 }
 
-Result<std::unique_ptr<Engine>> OpenedModel::start_engine() {
-  EngineOptions engine_options;
-  engine_options.kv_type = kv_type;
-  engine_options.context = context;
-  engine_options.block_tokens = options.block_tokens;
-  engine_options.chunk_tokens = options.chunk_tokens;
-  return make_engine(*model, engine_options);
+Result<std::unique_ptr<Engine>> OpenedModel::start_engine(EngineOptions wanted) {
+  wanted.kv_type = kv_type;
+  wanted.context = context;
+  wanted.block_tokens = options.block_tokens;
+  wanted.chunk_tokens = options.chunk_tokens;
+  return make_engine(*model, wanted);
 }
 
 }  // namespace headrace

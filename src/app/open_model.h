@@ -13,6 +13,7 @@
 #include "backend/backend.h"
 #include "base/cpu_features.h"
 #include "checkpoint/checkpoint.h"
+#include "engine/engine_options.h"
 #include "engine/session.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
@@ -69,7 +70,9 @@ struct OpenedModel {
   /// For up to `max_tokens` tokens; 0: the whole context. More than the context is cut to it.
   std::unique_ptr<Session> session(int64_t max_tokens = 0) const;
   /// Starts the engine's thread; `session()`s must not run beside it (one caller of the backend).
-  Result<std::unique_ptr<Engine>> start_engine();
+  /// KV type, context, block and step sizes are those that the model was opened with, whatever
+  /// `wanted` says of them.
+  Result<std::unique_ptr<Engine>> start_engine(EngineOptions wanted = {});
 };
 
 /// Resolves `reference` to a file: an existing path, a name in the store or the catalogue; empty is

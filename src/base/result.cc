@@ -25,6 +25,10 @@ std::string_view error_code_name(ErrorCode code) {
       return "mismatch";
     case ErrorCode::cancelled:
       return "cancelled";
+    case ErrorCode::overloaded:
+      return "overloaded";
+    case ErrorCode::deadline_exceeded:
+      return "deadline_exceeded";
     case ErrorCode::internal:
       return "internal";
   }

@@ -114,6 +114,9 @@ Result<int64_t> EngineImpl::check(const Request& request) const {
                      std::to_string(request.num_logprobs),
                  "num_logprobs", ""};
   }
+  if (request.num_choices != 1 || request.num_prompt_logprobs != -1) {
+    return Error{ErrorCode::unsupported, "one choice, without prompt_logprobs", "", ""};
+  }
   if (request.prompt.empty()) {
     return Error{ErrorCode::invalid_argument, "the prompt has no tokens", "prompt", ""};
   }

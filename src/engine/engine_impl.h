@@ -13,6 +13,7 @@
 #include "backend/kv_view.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "engine/engine_options.h"
 #include "engine/inbox.h"
 #include "engine/runner.h"
 #include "engine/scheduler.h"
@@ -22,15 +23,6 @@
 namespace headrace {
 
 class Model;
-
-struct EngineOptions {
-  KvType kv_type = KvType::f16;
-  int64_t context = 0;  ///< tokens a sequence may hold; 0: the model's
-  int64_t block_tokens = 16;
-  int64_t chunk_tokens = 256;  ///< rows of a step; raised to max_sequences
-  int64_t max_sequences = 1;   ///< running at once; others wait
-  int64_t kv_tokens = 0;       ///< tokens the cache holds over all; 0: max_sequences * context
-};
 
 /// Blocks of each cache group for these options. `geometries` as of cache_geometries().
 std::vector<int64_t> engine_blocks(const EngineOptions& options,
@@ -57,6 +49,9 @@ class EngineImpl final : public Engine {
   ~EngineImpl() override;
 
   Result<Stream> submit(Request request) override;
+  EngineStats stats() const override { return {}; }
+  std::vector<KvEvent> take_kv_events() override { return {}; }
+  void clear_prefix_cache() override {}
   int64_t max_context() const override { return options_.context; }
   const ModelInfo& model() const override { return parts_.runner->info(); }
 

@@ -13,7 +13,8 @@ void Stream::Impl::push(Event event) {
   {
     const std::lock_guard lock(mutex_);
     if (has_ended_) return;
-    const bool is_last = !std::holds_alternative<TokenEvent>(event);
+    const bool is_last =
+        std::holds_alternative<FinishEvent>(event) || std::holds_alternative<ErrorEvent>(event);
     events_.push_back(std::move(event));
     has_ended_ = is_last;
   }
@@ -86,6 +87,10 @@ bool Stream::wait_for(std::chrono::milliseconds time) {
 }
 
 void Stream::cancel() {
+  impl_->cancel();
+}
+
+void Stream::cancel(int32_t /*choice*/) {
   impl_->cancel();
 }
 

@@ -1,0 +1,33 @@
+// How an engine is set up. Must not know models or threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "backend/kv_view.h"
+
+namespace headrace {
+
+struct EngineOptions {
+  KvType kv_type = KvType::f16;
+  int64_t context = 0;  ///< tokens a sequence may hold; 0: the model's
+  int64_t block_tokens = 16;
+  int64_t chunk_tokens = 256;  ///< rows of a step; raised to max_sequences
+  int64_t max_sequences = 1;   ///< running at once; others wait
+  int64_t kv_tokens = 0;       ///< tokens the cache holds over all; 0: max_sequences * context
+
+  bool prefix_cache = true;
+  bool kv_events = false;          ///< keep what Engine::take_kv_events() tells
+  int64_t max_waiting = 4096;      ///< requests that may wait; more are refused
+  int64_t max_waiting_tokens = 0;  ///< of their prompts; 0: as many as the requests bring
+  /// A request may wait this long for others to begin with it, even while there is a place.
+  int64_t max_wait_ms = 0;
+  int64_t aging_ms = 10000;  ///< after each such time of waiting a request counts as one class up
+  /// Prompts are computed in pieces so small that a step takes at most this many times as long as
+  /// one without them, where others generate; 0: as large as a step may be.
+  double max_slowdown = 0;
+  /// Of model and tokenizer: prefixes and sessions of another are not used.
+  std::string fingerprint{};
+};
+
+}  // namespace headrace
