@@ -132,7 +132,7 @@ void Scheduler::admit(Sequence& sequence) {
     stats_.prefix_hit_tokens += found;
   }
   start_running(sequence, found);
-  waiting_.note_admission(sequence);
+  waiting_.note_admission(sequence, planned_ns_);
 }
 
 // Out of the queue, with what is in its tables already.

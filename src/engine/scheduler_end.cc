@@ -119,7 +119,8 @@ void Scheduler::mark_ended(Sequence& sequence) {
   if (sequence.is_running) {
     let_go(sequence, true);
     std::erase(running_, &sequence);
-    batch_limit_ = std::min(batch_limit_ + 1, options_.max_sequences);
+    batch_limit_ = running_.empty() ? options_.max_sequences
+                                    : std::min(batch_limit_ + 1, options_.max_sequences);
   } else {
     waiting_.remove(sequence);
   }
