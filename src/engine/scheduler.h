@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct SchedulerOptions {
   int64_t max_wait_ns = 0;     ///< for company, while a place is free
   int64_t aging_ns = 10'000'000'000;
   double max_slowdown = 0;  ///< see StepPacer
+  std::string model_name;
   KvCacheOptions cache;
   std::function<void()> drop_caches;  ///< called when memory runs short; may be empty
 };
