@@ -126,6 +126,7 @@ class Scheduler {
   // scheduler_admission.cc
   void admit_waiting();
   Sequence* choose_next();
+  int64_t length_beside(const Sequence& sequence) const;
   bool may_begin(Sequence& sequence);
   bool waits_for_prefix(Sequence& sequence, int64_t num_found) const;
   bool waits_for_company();
@@ -176,6 +177,7 @@ class Scheduler {
   int64_t num_prompt_rows_ = 0;
   int64_t prompt_rows_left_ = 0;
   int64_t planned_ns_ = 0;
+  int64_t last_admitted_tokens_ = 0;  // 0: nobody was yet
   int64_t last_sampling_ns_ = 0;
 
   StepPacer pacer_;
