@@ -129,6 +129,7 @@ class Scheduler {
   int64_t length_beside(const Sequence& sequence) const;
   bool may_begin(Sequence& sequence);
   bool waits_for_prefix(Sequence& sequence, int64_t num_found) const;
+  bool is_full();
   bool waits_for_company();
   bool has_room(Sequence& sequence);
   void admit(Sequence& sequence);

@@ -28,7 +28,7 @@ int64_t reusable_tokens(const Sequence& sequence) {
 void Scheduler::admit_waiting() {
   while (prompt_rows_left_ > 0 && static_cast<int64_t>(running_.size()) < batch_limit_) {
     if (waits_for_company()) return;
-    Sequence* next = choose_next();
+    Sequence* next = is_full() ? nullptr : choose_next();
     if (next == nullptr) return;
     planned_ = next;
     if (!has_room(*next)) {
@@ -44,6 +44,17 @@ void Scheduler::admit_waiting() {
     }
     if (prompt_rows_left_ > 0) plan_prompt(*next);
   }
+}
+
+// Whether nobody could begin, whoever it is: what is free is needed by those that run.
+bool Scheduler::is_full() {
+  if (running_.empty() || waiting_.is_empty()) return false;
+  const auto num_running = static_cast<int32_t>(running_.size());
+  const bool full = std::any_of(
+      cache_.groups().begin(), cache_.groups().end(),
+      [&](const CacheGroup& group) { return group.pool().num_unreferenced() < num_running; });
+  if (full) count(MemoryRung::stop_admitting);
+  return full;
 }
 
 // While there are places for all that wait, they may wait for more to come.
