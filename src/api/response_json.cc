@@ -11,9 +11,9 @@
 namespace headrace::api {
 namespace {
 
-/// Rates and times that were divided by nothing are 0.
-double finite(double value) {
-  return std::isfinite(value) ? value : 0;
+/// Three decimals; what was divided by nothing is 0.
+double rounded(double value) {
+  return std::isfinite(value) ? std::round(value * 1e3) / 1e3 : 0;
 }
 
 double per_second(int64_t count, double ms) {
@@ -83,16 +83,16 @@ Json usage_json(const Usage& usage) {
 
 Json timings_json(const AnswerTimes& times, int64_t cached_tokens,
                   std::optional<double> tokenize_ms) {
-  Json out = {{"queue_ms", finite(times.queue_ms)}};
-  if (tokenize_ms) out["tokenize_ms"] = finite(*tokenize_ms);
+  Json out = {{"queue_ms", rounded(times.queue_ms)}};
+  if (tokenize_ms) out["tokenize_ms"] = rounded(*tokenize_ms);
   out["prompt_n"] = times.prompt_n;
-  out["prompt_ms"] = finite(times.prompt_ms);
-  out["prompt_per_second"] = finite(per_second(times.prompt_n, times.prompt_ms));
+  out["prompt_ms"] = rounded(times.prompt_ms);
+  out["prompt_per_second"] = rounded(per_second(times.prompt_n, times.prompt_ms));
   out["cache_n"] = cached_tokens;
   out["predicted_n"] = times.predicted_n;
-  out["predicted_ms"] = finite(times.predicted_ms);
-  out["predicted_per_second"] = finite(per_second(times.decoded_n, times.predicted_ms));
-  out["sample_ms"] = finite(times.sample_ms);
+  out["predicted_ms"] = rounded(times.predicted_ms);
+  out["predicted_per_second"] = rounded(per_second(times.decoded_n, times.predicted_ms));
+  out["sample_ms"] = rounded(times.sample_ms);
   return out;
 }
 
