@@ -293,7 +293,13 @@ Result<int> answer_all(const BatchArgs& args, OpenedModel& opened, const api::Se
   }
   HEADRACE_ASSIGN(AppendFile out, open_output(args, answered));
   const InterruptGuard guard({.catch_terminate = true, .second_ends = true});
-  HEADRACE_ASSIGN(const auto engine, opened.start_engine(engine_options(args, model.limits)));
+  auto started = opened.start_engine(engine_options(args, model.limits));
+  if (!started.ok()) {
+    Error error = std::move(started).error();
+    if (error.where == "kv_bytes") error.where = "--kv-memory";
+    return error;
+  }
+  const auto engine = std::move(started).value();
   api::BatchReader reader(std::move(in), model.limits, answered);
   Finished done = run(args, *engine, model, reader, out);
   done.num_failed_before = answered.num_failed();
@@ -332,7 +338,7 @@ void add_batch_options(std::vector<Option>& options, BatchArgs& args) {
   sequences.max_value = 1024;
   add(std::move(sequences));
   add(make_option("--kv-memory", "SIZE", "Memory of the KV cache: 512M, 2G, 1.5GB", &args.kv_memory,
-                  "what all need, as far as three quarters of the memory left"));
+                  "for -np whole contexts, at most three quarters of the free memory"));
   add(make_option("--no-prefix-cache", "", "Compute each prompt as a whole, shared beginnings too",
                   &args.no_prefix_cache));
   Option order = make_option("--output-order", "ORDER",
@@ -383,8 +389,8 @@ Command batch_command() {
   options.push_back(json_option(&args->json));
   options.back().help = "Print a summary as one JSON value on standard output";
   command.examples = {
-      {"headrace batch requests.jsonl answers.jsonl -n 256", "the default model, 16 at once"},
-      {"headrace batch requests.jsonl answers.jsonl -n 256", "the same again, after it was ended"},
+      {"headrace batch requests.jsonl answers.jsonl -n 256",
+       "the default model, 16 at once; the same again, after it was ended, goes on"},
       {"headrace batch in.jsonl out.jsonl -m model.gguf -np 64 --kv-memory 8G --temp 0",
        "more at once"},
       {"zcat in.jsonl.gz | headrace batch - - --quiet | gzip > out.jsonl.gz", "in a pipeline"},

@@ -262,6 +262,8 @@ class Files(BatchTest):
         self.batch("in.jsonl", "out.jsonl", "--resume", "--overwrite", code=2)
         self.batch("in.jsonl", "out.jsonl", "--kv-memory", "lots", code=2)
         self.batch("in.jsonl", "out.jsonl", "--temp", "-1", code=2)
+        small = self.batch("in.jsonl", "new.jsonl", "--kv-memory", "1k", code=1)
+        self.assertIn("--kv-memory", small.err.decode())
         self.batch("in.jsonl", code=2)
         self.assertEqual(len(self.answer_lines()), 2)
 
@@ -381,7 +383,7 @@ class Resume(BatchTest):
              json.dumps(line["error"])) for line in self.answer_lines(name))
 
     def test_killed_at_random_moments(self):
-        lines = self.lines(2500)
+        lines = self.lines(1200)
         self.write_lines(lines)
         self.batch("in.jsonl", "whole.jsonl")
         expected = self.essence("whole.jsonl")
