@@ -271,20 +271,6 @@ Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
   }
 }
 
-TemplateInput template_input(const Tokenizer& tokenizer) {
-  const SpecialTokens& special = tokenizer.special();
-  const auto spelling = [&](TokenId id) {
-    return id >= 0 && id < tokenizer.vocab_size() ? std::string(tokenizer.piece(id))
-                                                  : std::string();
-  };
-  TemplateInput input;
-  input.bos_token = spelling(special.bos);
-  input.eos_token = spelling(special.eos);
-  input.pad_token = spelling(special.pad);
-  input.unk_token = spelling(special.unk);
-  return input;
-}
-
 std::unique_ptr<Session> OpenedModel::session(int64_t max_tokens) const {
   SessionOptions session_options;
   session_options.kv_type = kv_type;

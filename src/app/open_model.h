@@ -99,7 +99,4 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
 Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
                                                 const OpenOptions& options);
 
-/// What the file calls its end-of-text and other special tokens, as a chat template sees them.
-TemplateInput template_input(const Tokenizer& tokenizer);
-
 }  // namespace headrace

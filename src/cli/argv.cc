@@ -178,6 +178,8 @@ const std::vector<std::vector<std::string>>& spelling_groups() {
       {"--block-tokens", "--kv-block-tokens", "--block-size"},
       {"--chat-template-file", "--chat-template"},
       {"--system", "--system-prompt", "-sys"},
+      {"--max-sequences", "-np", "--parallel", "--max-num-seqs"},
+      {"--no-prefix-cache", "--no-enable-prefix-caching", "--no-cache-prompt"},
   };
   return kGroups;
 }
