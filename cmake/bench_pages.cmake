@@ -52,7 +52,7 @@ const bool kBenchPageHasChart = ${has_chart};
 ")
 file(WRITE ${OUTPUT}.part "${chart}")
 embed(kChartJs ${OUTPUT}.part)
-foreach(page bench:kBenchPage)
+foreach(page bench:kBenchPage load:kLoadPage)
   string(REGEX REPLACE ":.*" "" file ${page})
   string(REGEX REPLACE ".*:" "" name ${page})
   file(READ ${FOLDER}/${file}_page.html text)

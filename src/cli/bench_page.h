@@ -9,6 +9,8 @@ namespace headrace::cli {
 /// "@ROWS@" where the rows belong as JSON.
 extern const unsigned char kBenchPage[];
 extern const size_t kBenchPageSize;
+extern const unsigned char kLoadPage[];
+extern const size_t kLoadPageSize;
 extern const unsigned char kChartJs[];
 extern const size_t kChartJsSize;
 /// Whether Chart.js was found when Headrace was built.

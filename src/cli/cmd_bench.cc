@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/bench.h"
@@ -12,16 +14,22 @@
 #include "cli/bench_report.h"
 #include "cli/bench_setting.h"
 #include "cli/commands.h"
+#include "cli/load_bench.h"
+#include "cli/load_options.h"
 #include "cli/make_option.h"
 #include "cli/report.h"
 
 namespace headrace::cli {
 namespace {
 
+constexpr int64_t kTestRepetitions = 5;
+constexpr int64_t kRateRepetitions = 3;
+
 struct BenchArgs {
   BenchModelArgs model;
+  LoadArgs load;
   std::vector<int64_t> prompts, gens, parallels, depths;
-  int64_t repetitions = 5;
+  std::optional<int64_t> repetitions;
   BenchOutputArgs output;
 };
 
@@ -88,8 +96,7 @@ std::string rendered(const std::string& format, const std::vector<BenchEntry>& e
   return bench_markdown(entries);
 }
 
-Result<int> run_checked(const BenchArgs& args) {
-  HEADRACE_TRY(check_output(args.output));
+Result<int> run_tests(const BenchArgs& args) {
   const auto tests = tests_of(args);
   if (tests.empty()) {
     return fail_usage("bench",
@@ -102,11 +109,46 @@ Result<int> run_checked(const BenchArgs& args) {
     return check_bench_fits(tests, config, needs, available);
   };
   HEADRACE_ASSIGN(const auto models, bench_models(args.model, longest(tests), check));
-  HEADRACE_ASSIGN(const auto entries, measure_all(models, tests, args.repetitions));
+  HEADRACE_ASSIGN(const auto entries,
+                  measure_all(models, tests, args.repetitions.value_or(kTestRepetitions)));
   warn_of(entries);
   HEADRACE_TRY(write_output(args.output,
                             [&](const std::string& format) { return rendered(format, entries); }));
   return kDone;
+}
+
+/// The loads that are asked for; none: single tests are.
+Result<std::vector<LoadPlan>> plans_of(const BenchArgs& args) {
+  const auto wrong = [](std::string option, std::string message, std::string hint) {
+    return Error{ErrorCode::invalid_argument, std::move(message), std::move(option),
+                 std::move(hint)};
+  };
+  if (!args.load.is_on) {
+    const std::string given = first_load_option(args.load);
+    if (given.empty()) return std::vector<LoadPlan>{};
+    return wrong(given, "needs --load", "add --load to measure many requests at once");
+  }
+  if (!args.prompts.empty()) {
+    return wrong("-p", "has no meaning with --load", "give the length of prompts with --input-len");
+  }
+  if (!args.gens.empty()) {
+    return wrong("-n", "has no meaning with --load",
+                 "give the length of answers with --output-len");
+  }
+  if (!args.depths.empty()) {
+    return wrong("-d", "has no meaning with --load",
+                 "give the length of prompts with --input-len and --prefix-len");
+  }
+  return load_plans(args.load, args.parallels);
+}
+
+Result<int> run_checked(const BenchArgs& args) {
+  const auto plans = plans_of(args);
+  if (!plans.ok()) return fail_usage("bench", plans.error(), args.output.wants_json());
+  HEADRACE_TRY(check_output(args.output));
+  if (plans->empty()) return run_tests(args);
+  const int64_t repetitions = args.load.no_ideal ? 0 : args.repetitions.value_or(kRateRepetitions);
+  return run_load_bench(args.model, *plans, repetitions, args.output);
 }
 
 std::vector<Option> test_options(BenchArgs& args) {
@@ -122,8 +164,9 @@ std::vector<Option> test_options(BenchArgs& args) {
   options.push_back(numbers_option("-d,--n-depth,--depth",
                                    "Tokens that each sequence holds before it decodes",
                                    &args.depths, "0", 0, kMostTokens));
-  options.push_back(
-      make_option("-r,--repetitions", "N", "Measurements of each test", &args.repetitions, "5"));
+  options.push_back(make_option("-r,--repetitions", "N",
+                                "Measurements of each test; with --load, of each rate beside it",
+                                &args.repetitions, "5; with --load 3"));
   options.back().min_value = 1;
   options.back().max_value = 1000;
   for (Option& option : options) option.group = "Tests";
@@ -147,9 +190,18 @@ Command bench_command() {
       "slower of the two bounds. A figure above its bound would be a bug of the benchmark.\n"
       "Every number may be a list: 1,8 or a range: 128-1024*2, 0-4096+1024. Lists of -t, "
       "--kv-type, --isa and -ub, and several -m, measure every combination.\n"
-      "~ marks figures that moved, or that other programs disturbed.";
+      "~ marks figures that moved, or that other programs disturbed.\n"
+      "With --load, requests of random tokens arrive at an engine instead, by a rate or from so "
+      "many "
+      "clients, and what is told are times to the first token, between tokens and to the end, "
+      "throughput, how full batches and KV cache were, and which part of the ideal was reached: "
+      "the "
+      "same tokens at the rates of prompts and of decoding, measured in the same run. Lists of "
+      "--rate, --concurrency, -np, --input-len, --output-len and --prefix-len measure every "
+      "combination.";
   auto& options = command.options;
   for (Option& option : test_options(*args)) options.push_back(std::move(option));
+  for (Option& option : load_options(args->load)) options.push_back(std::move(option));
   for (Option& option : bench_model_options(args->model)) options.push_back(std::move(option));
   for (Option& option : bench_output_options(args->output)) options.push_back(std::move(option));
   command.examples = {
@@ -158,6 +210,10 @@ Command bench_command() {
        "decoding alone and by eight, at the start and behind 4096 tokens"},
       {"headrace bench -t 1-4 -n 0 -o csv", "prompts on 1, 2, 3 and 4 threads"},
       {"headrace bench --isa avx2,avx512 -o html > bench.html", "a page with plots"},
+      {"headrace bench --load --concurrency 1,4,16 --input-len 250 --output-len 16..512",
+       "1, 4 and 16 clients, answers of mixed lengths"},
+      {"headrace bench --load --rate 2 --duration 60 --slo ttft:500ms,itl:50ms -o html > load.html",
+       "two requests a second for a minute, and how many were served well"},
   };
   command.run = [args = args.get()] {
     auto result = run_checked(*args);
