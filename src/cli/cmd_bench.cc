@@ -159,8 +159,10 @@ std::vector<Option> test_options(BenchArgs& args) {
   options.push_back(numbers_option("-n,--n-gen,-ntg",
                                    "Tokens to decode; 0: decoding is not measured", &args.gens,
                                    "128", 0, kMostTokens));
-  options.push_back(numbers_option("-npl,-np,--parallel", "Sequences that decode at the same time",
-                                   &args.parallels, "1", 1, 1024));
+  options.push_back(numbers_option(
+      "-npl,-np,--parallel,--max-sequences,--max-num-seqs",
+      "Sequences that decode at the same time; with --load, so many run while others wait",
+      &args.parallels, "1; with --load those of --concurrency, or 16", 1, 1024));
   options.push_back(numbers_option("-d,--n-depth,--depth",
                                    "Tokens that each sequence holds before it decodes",
                                    &args.depths, "0", 0, kMostTokens));

@@ -12,6 +12,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 std::string csv_field(const OrderedJson& value) {
+  if (value.is_null()) return "";
   std::string text;
   if (value.is_array()) {
     for (const auto& part : value) {

@@ -11,7 +11,7 @@ namespace headrace::cli {
 std::string json_text(const nlohmann::ordered_json& value, int indent);
 
 /// The keys of the first row as the head line, then a line a row; quoted as RFC 4180 says. Arrays
-/// are joined with "; ".
+/// are joined with "; ", null is an empty field.
 std::string csv_text(const nlohmann::ordered_json& rows);
 
 /// The page with Chart.js where it says "/*CHART_JS*/" and `rows` where it says "@ROWS@", both

@@ -54,12 +54,12 @@ function showWarnings(title, lines) {
   for (const line of lines) element("li", line, list);
 }
 
-// `columns`: [heading, row => text].
+// `columns`: [heading, row => text, class or nothing].
 function fillTable(table, columns, lines) {
   const head = element("tr", undefined, table.tHead);
-  for (const [name] of columns) element("th", name, head).scope = "col";
+  for (const [name, , style] of columns) element("th", name, head, style).scope = "col";
   for (const row of lines) {
     const line = element("tr", undefined, table.tBodies[0]);
-    for (const [, cell] of columns) element("td", cell(row), line);
+    for (const [, cell, style] of columns) element("td", cell(row), line, style);
   }
 }
