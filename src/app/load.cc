@@ -20,7 +20,7 @@ namespace {
 
 std::string number(double value) {
   char out[32];
-  return {out, std::to_chars(out, out + sizeof(out), value).ptr};
+  return {out, std::to_chars(out, out + sizeof(out), value, std::chars_format::fixed).ptr};
 }
 
 EngineOptions engine_options(const LoadPlan& plan, int64_t block_tokens) {

@@ -35,6 +35,11 @@ Error wrong(std::string_view text, std::string_view expected) {
       ""};
 }
 
+/// None at all, or one that makes a difference.
+bool is_deviation(double value) {
+  return value == 0 || (value >= 1e-3 && value <= static_cast<double>(kMaxLoadLength));
+}
+
 bool is_length(double value) {
   return value >= 1 && value <= static_cast<double>(kMaxLoadLength);
 }
@@ -78,8 +83,7 @@ Result<LoadLength> LoadLength::parse(std::string_view text) {
   }
   const auto mean = number(text.substr(colon + 1, second - colon - 1));
   const auto deviation = number(text.substr(second + 1));
-  if (!mean || !deviation || !is_length(*mean) || *deviation < 0 ||
-      *deviation > static_cast<double>(kMaxLoadLength)) {
+  if (!mean || !deviation || !is_length(*mean) || !is_deviation(*deviation)) {
     return wrong(text, kForms);
   }
   return LoadLength(name == "normal" ? Kind::normal : Kind::lognormal, *mean, *deviation);

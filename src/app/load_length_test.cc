@@ -107,7 +107,7 @@ TEST(LoadLength, RefusesWithTheForms) {
                            "normal:5:",
                            "normal:5:x",
                            "normal:0:1",
-                           "normal:5:-1",
+                           "normal:5:-1", "normal:5:0.0001",
                            "normal:5:6:7",
                            "normal:inf:1",
                            "normal:nan:1",

@@ -29,6 +29,7 @@ Error wrong(std::string_view text, std::string_view expected) {
 
 Result<double> parse_milliseconds(std::string_view text) {
   constexpr std::string_view kExpected = "a time such as 500ms, 1.5s or 2m";
+  constexpr double kShortest = 1e-3;
   constexpr double kLongest = 1e9;
   double value = 0;
   const char* end = text.data() + text.size();
@@ -42,7 +43,7 @@ Result<double> parse_milliseconds(std::string_view text) {
   } else if (unit != "ms") {
     return wrong(text, kExpected);
   }
-  if (!(value > 0 && value <= kLongest)) return wrong(text, kExpected);
+  if (!(value >= kShortest && value <= kLongest)) return wrong(text, kExpected);
   return value;
 }
 
@@ -71,7 +72,8 @@ std::string LoadSlo::text() const {
     const auto& value = this->*(bound.value);
     if (!value) continue;
     char digits[32];
-    const auto end = std::to_chars(digits, digits + sizeof(digits), *value).ptr;
+    const auto end =
+        std::to_chars(digits, digits + sizeof(digits), *value, std::chars_format::fixed).ptr;
     out +=
         (out.empty() ? "" : ",") + std::string(bound.name) + ":" + std::string(digits, end) + "ms";
   }

@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-/// "500ms", "1.5s", "2m" in milliseconds, more than 0. Errors (invalid_argument).
+/// "500ms", "1.5s", "2m" in milliseconds, at least 0.001. Errors (invalid_argument).
 Result<double> parse_milliseconds(std::string_view text);
 
 /// Bounds in milliseconds; none: anything will do.

@@ -9,8 +9,8 @@ TEST(LoadSlo, Times) {
   EXPECT_DOUBLE_EQ(*parse_milliseconds("500ms"), 500);
   EXPECT_DOUBLE_EQ(*parse_milliseconds("1.5s"), 1500);
   EXPECT_DOUBLE_EQ(*parse_milliseconds("2m"), 120000);
-  for (const char* text :
-       {"", "5", "ms", "-5ms", "0ms", "5 ms", "5h", "1e3ms", "infs", "nans", "99999999999s"}) {
+  for (const char* text : {"", "5", "ms", "-5ms", "0ms", "5 ms", "5h", "1e3ms", "infs", "nans",
+                           "99999999999s", "0.0001ms"}) {
     EXPECT_FALSE(parse_milliseconds(text).ok()) << text;
   }
 }
@@ -24,6 +24,7 @@ TEST(LoadSlo, Bounds) {
   EXPECT_FALSE(slo->tpot_ms.has_value());
   EXPECT_EQ(slo->text(), "ttft:500ms,itl:50ms,e2e:5000ms");
   EXPECT_EQ(parse_slo(slo->text())->text(), slo->text());
+  EXPECT_EQ(parse_slo("e2e:5m")->text(), "e2e:300000ms");
   EXPECT_TRUE(LoadSlo().is_empty());
   EXPECT_FALSE(slo->is_empty());
 }
