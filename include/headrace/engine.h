@@ -51,6 +51,11 @@ class Engine {
 
   /// As of the end of the last step. From any thread.
   virtual EngineStats stats() const = 0;
+  /// Waits until the engine has done something since it was `seen`, a step in the main, at most
+  /// `time`; returns what to call seen now (0: nothing yet). What it told meanwhile is in the
+  /// streams, so that one thread can read many: it waits here, then asks each
+  /// Stream::wait_for(0ms).
+  virtual uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) = 0;
   /// The events since the last call, if the engine was made to keep them. From any thread.
   virtual std::vector<KvEvent> take_kv_events() = 0;
   /// Forgets all prefixes that no request uses, before the next step.

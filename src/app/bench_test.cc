@@ -4,51 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 
-#include "backend/cpu/cpu_backend.h"
-#include "tests/tiny_models.h"
+#include "tests/tiny_opened_model.h"
 
 namespace headrace {
 namespace {
 
-/// Any text is the tokens 0 to 49, over and over.
-class CountingTokenizer final : public Tokenizer {
- public:
-  std::string description() const override { return "counting"; }
-  int64_t vocab_size() const override { return 50; }
-  const SpecialTokens& special() const override { return special_; }
-  TokenKind kind(TokenId) const override { return TokenKind::normal; }
-  std::string_view piece(TokenId) const override { return "x"; }
-  std::string bytes(TokenId) const override { return "x"; }
-  std::optional<TokenId> find(std::string_view) const override { return std::nullopt; }
-  Result<std::vector<TokenId>> encode(std::string_view text, const EncodeOptions&) const override {
-    std::vector<TokenId> ids(text.size());
-    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i % 50);
-    return ids;
-  }
-  Result<std::vector<TokenId>> encode(std::span<const TextSegment>, bool) const override {
-    return std::vector<TokenId>{};
-  }
-  std::string decode(std::span<const TokenId>, bool) const override { return ""; }
-  const TokenizerFingerprint& fingerprint() const override { return fingerprint_; }
-
- private:
-  SpecialTokens special_;
-  TokenizerFingerprint fingerprint_;
-};
-
 OpenedModel tiny() {
-  const std::string path = testing::TempDir() + "bench_test.gguf";
-  test::tiny_model(test::tiny_gemma3_options()).file.write(path);
-  OpenedModel opened;
-  opened.checkpoint = std::move(open_checkpoint(path).value());
-  opened.tokenizer = std::make_shared<CountingTokenizer>();
-  opened.backend = make_cpu_backend({.isa = available_isas().back(), .num_threads = 1});
-  opened.model = std::move(load_model(*opened.checkpoint, *opened.backend, {}).value());
-  opened.options.chunk_tokens = 16;
-  std::filesystem::remove(path);
-  return opened;
+  return tiny_opened_model(test::tiny_gemma3_options());
 }
 
 const std::vector<BenchTest> kTests = {{.n_prompt = 40},

@@ -155,7 +155,15 @@ void EngineImpl::check_when_idle() noexcept {
 }
 
 void EngineImpl::publish() noexcept {
-  const std::lock_guard lock(published_mutex_);
+  {
+    const std::lock_guard lock(published_mutex_);
+    update_published();
+    ++num_published_;
+  }
+  news_.notify_all();
+}
+
+void EngineImpl::update_published() noexcept {
   try {
     scheduler_.read_stats(published_);
     published_.waiting_tokens = room_.num_tokens();
@@ -171,6 +179,13 @@ void EngineImpl::publish() noexcept {
 EngineStats EngineImpl::stats() const {
   const std::lock_guard lock(published_mutex_);
   return published_;
+}
+
+uint64_t EngineImpl::wait_for_news(uint64_t seen, std::chrono::nanoseconds time) {
+  constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(1);  // no sum overflows
+  std::unique_lock lock(published_mutex_);
+  news_.wait_for(lock, std::min(time, kLongest), [&] { return num_published_ != seen; });
+  return num_published_;
 }
 
 std::vector<KvEvent> EngineImpl::take_kv_events() {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -64,6 +66,7 @@ class EngineImpl final : public Engine {
 
   Result<Stream> submit(Request request) override;
   EngineStats stats() const override;
+  uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) override;
   std::vector<KvEvent> take_kv_events() override;
   void clear_prefix_cache() override { inbox_->forget_prefixes(); }
   int64_t max_context() const override { return std::min(options_.context, capacity_); }
@@ -87,6 +90,7 @@ class EngineImpl final : public Engine {
   void fail_step(const Error& error, bool may_repeat) noexcept;
   void emit() noexcept;
   void publish() noexcept;
+  void update_published() noexcept;
   void check_when_idle() noexcept;
 
   EngineParts parts_;
@@ -100,6 +104,8 @@ class EngineImpl final : public Engine {
   std::atomic<uint64_t> next_id_{0};
   std::mutex random_mutex_;  // guards parts_.random
   mutable std::mutex published_mutex_;
+  std::condition_variable news_;
+  uint64_t num_published_ = 0;      // guarded by it
   EngineStats published_;           // guarded by it
   std::vector<KvEvent> kv_events_;  // guarded by it
   std::thread thread_;

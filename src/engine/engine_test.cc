@@ -272,5 +272,38 @@ TEST(EngineThread, ReadersOnOtherThreads) {
   for (auto& reader : readers) reader.join();
 }
 
+TEST(EngineThread, OneThreadReadsManyStreams) {
+  Fixture fixture(small_options());
+  Engine& engine = *fixture.engine;
+  using namespace std::chrono_literals;
+  uint64_t seen = engine.wait_for_news(0, 0ms);
+  EXPECT_EQ(engine.wait_for_news(seen, 1ms), seen) << "nothing happens";
+  fixture.engine->start();
+  std::vector<Request> requests;
+  std::vector<Stream> streams;
+  for (int i = 0; i < 10; ++i) {
+    requests.push_back(request_of(prompt_of(20, i), 30 + i, 9));
+    streams.push_back(fixture.submit(requests.back()));
+  }
+  std::vector<std::vector<TokenId>> got(streams.size());
+  size_t num_ended = 0;
+  while (num_ended < streams.size()) {
+    const uint64_t now = engine.wait_for_news(seen, std::chrono::hours(1000));
+    ASSERT_NE(now, seen) << "an event was missed: the engine has nothing left to do";
+    seen = now;
+    for (size_t i = 0; i < streams.size(); ++i) {
+      while (streams[i].wait_for(0ms)) {
+        const auto event = streams[i].next();
+        if (!event) break;
+        if (const auto* token = std::get_if<TokenEvent>(&*event)) got[i].push_back(token->id);
+        num_ended += std::holds_alternative<FinishEvent>(*event) ? 1 : 0;
+      }
+    }
+  }
+  for (size_t i = 0; i < streams.size(); ++i) {
+    EXPECT_EQ(got[i], expected(requests[i], 200).tokens);
+  }
+}
+
 }  // namespace
 }  // namespace headrace
