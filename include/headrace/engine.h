@@ -2,13 +2,13 @@
 // Nothing else of the engine is used by server, command line or Python.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "headrace/kv_event.h"
 #include "headrace/model.h"
 #include "headrace/request.h"
 #include "headrace/result.h"
@@ -37,23 +37,6 @@ class Stream {
 
  private:
   std::shared_ptr<Impl> impl_;
-};
-
-/// A change of what the prefix cache holds, for routers that send requests where their prefix is.
-struct KvEvent {
-  enum class Kind : uint8_t {
-    stored,   ///< a block can be found from now on
-    removed,  ///< it cannot any more
-    cleared,  ///< all are gone; or events were lost, and what is known of the cache is void
-  };
-  using Hash = std::array<uint8_t, 16>;
-
-  Kind kind = Kind::stored;
-  uint64_t number = 0;          ///< counts events
-  int32_t group = 0;            ///< the cache group
-  Hash hash{};                  ///< of this block's tokens and all before them, in its scope
-  Hash parent{};                ///< of the block before it
-  std::vector<TokenId> tokens;  ///< of a stored block
 };
 
 /// One model, many requests. Owns the thread that runs the steps.

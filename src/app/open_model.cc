@@ -150,6 +150,8 @@ Result<void> set_context(OpenedModel& opened, const MemoryNeeds& needs, uint64_t
                               std::to_string(budget_bytes(available) >> 20) + " MiB");
   }
   opened.context = fitting;
+  const uint64_t budget = budget_bytes(available);
+  opened.kv_budget_bytes = budget - std::min(budget, total_bytes(needs, 0));
   opened.context_limit = fitting < wanted    ? ContextLimit::memory
                          : wanted == trained ? ContextLimit::model
                                              : ContextLimit::asked;
@@ -296,6 +298,16 @@ Result<std::unique_ptr<Engine>> OpenedModel::start_engine(EngineOptions wanted) 
   wanted.context = context;
   wanted.block_tokens = options.block_tokens;
   wanted.chunk_tokens = options.chunk_tokens;
+  if (wanted.kv_bytes > kv_budget_bytes) {
+    return Error{ErrorCode::resource_exhausted,
+                 "a KV cache of " + std::to_string(wanted.kv_bytes >> 20) +
+                     " MiB does not fit: beside the model there is room for " +
+                     std::to_string(kv_budget_bytes >> 20) + " MiB",
+                 "", "give less with --kv-memory"};
+  }
+  if (wanted.kv_bytes == 0 && wanted.kv_tokens == 0 && wanted.max_sequences > 1) {
+    wanted.kv_bytes = std::max<uint64_t>(kv_budget_bytes / 2, 1);
+  }
   return make_engine(*model, wanted);
 }
 

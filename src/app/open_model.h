@@ -65,6 +65,7 @@ struct OpenedModel {
   KvType kv_type = KvType::f16;
   int64_t context = 0;  ///< tokens a sequence may hold
   ContextLimit context_limit = ContextLimit::model;
+  uint64_t kv_budget_bytes = 0;  ///< what was left for KV caches when it was opened
   std::vector<std::string> warnings;
   OpenOptions options;
 
@@ -72,7 +73,9 @@ struct OpenedModel {
   std::unique_ptr<Session> session(int64_t max_tokens = 0) const;
   /// Starts the engine's thread; `session()`s must not run beside it (one caller of the backend).
   /// KV type, context, block and step sizes are those that the model was opened with, whatever
-  /// `wanted` says of them.
+  /// `wanted` says of them. An engine for several sequences gets a KV cache for as many of them as
+  /// fit half of kv_budget_bytes, unless `wanted` says how large it is to be. Errors: those of
+  /// make_engine; resource_exhausted where `wanted.kv_bytes` are more than there are.
   Result<std::unique_ptr<Engine>> start_engine(EngineOptions wanted = {});
 };
 

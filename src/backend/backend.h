@@ -114,6 +114,9 @@ class KvStorage {
   virtual ~KvStorage() = default;
   virtual KvView layer(int64_t layer_in_group) const = 0;
   virtual size_t bytes() const = 0;
+  /// Copies block `from`, the pages of all layers, to block `to`, before the operations that
+  /// follow.
+  virtual void copy_block(int32_t from, int32_t to) = 0;
 };
 
 class Backend {

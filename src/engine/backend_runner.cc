@@ -11,6 +11,7 @@ namespace {
 int32_t num_decisive(const Batch& batch) {
   int32_t most = 0;
   for (const BatchSample& sample : batch.samples) {
+    if (sample.scored_position >= 0) return 0;
     const Sequence& sequence = *sample.sequence;
     const int32_t num =
         sequence.chain.num_decisive({sequence.tokens, sequence.num_prompt_tokens()});
@@ -20,18 +21,31 @@ int32_t num_decisive(const Batch& batch) {
   return most;
 }
 
+/// Logits of many rows at a large vocabulary would dwarf the model; prompts whose tokens are scored
+/// are computed in smaller pieces instead.
+int64_t logit_rows_of(const BackendRunnerOptions& options, int64_t vocab_size) {
+  constexpr int64_t kMaxBytes = 8 << 20;
+  if (options.max_sequences == 1) return 1;
+  const int64_t rows = kMaxBytes / (vocab_size * static_cast<int64_t>(sizeof(float)));
+  return std::max(options.max_sequences, std::min(rows, options.max_step_rows));
+}
+
 }  // namespace
 
 BackendRunner::BackendRunner(Model& model, const BackendRunnerOptions& options,
                              std::span<const int64_t> num_blocks, const Clock& clock)
     : model_(model),
       clock_(clock),
+      max_logit_rows_(logit_rows_of(options, model.info().vocab_size)),
       memory_(model, options.kv_type, options.block_tokens, num_blocks),
-      sampler_(model.backend(), options.max_sequences, model.info().vocab_size) {
-  model_.reserve(options.max_step_rows, options.max_sequences);
+      sampler_(model.backend(), max_logit_rows_, model.info().vocab_size) {
+  model_.reserve(options.max_step_rows, max_logit_rows_);
 }
 
 void BackendRunner::launch(Batch& batch) {
+  for (const BlockCopy& copy : batch.copies) {
+    memory_.copy_block(static_cast<size_t>(copy.group), copy.from, copy.to);
+  }
   caches_.clear();
   for (size_t i = 0; i < batch.caches.size(); ++i) {
     caches_.push_back({memory_.layers(i), batch.caches[i]});
@@ -50,7 +64,12 @@ Result<void> BackendRunner::collect(Batch& batch) {
   sampler_.clear();
   for (const BatchSample& sample : batch.samples) {
     const Sequence& sequence = *sample.sequence;
-    sampler_.add(sequence.chain, {sequence.tokens, sequence.num_prompt_tokens()});
+    if (sample.scored_position >= 0) {
+      sampler_.add_score(sequence.tokens[static_cast<size_t>(sample.scored_position)],
+                         sequence.request->num_prompt_logprobs);
+    } else {
+      sampler_.add(sequence.chain, {sequence.tokens, sequence.num_prompt_tokens()});
+    }
   }
   sampler_.run(logits_);
   const int64_t shared_ns = clock_.now_ns() - start_ns;
@@ -65,6 +84,7 @@ Result<void> BackendRunner::collect(Batch& batch) {
     }
     sample.sampling_ns = shared_ns + clock_.now_ns() - from_ns;
   }
+  batch.sampling_ns = clock_.now_ns() - start_ns;
   return {};
 }
 

@@ -28,14 +28,16 @@ class BackendRunner final : public ModelRunner {
                 std::span<const int64_t> num_blocks, const Clock& clock);
 
   const ModelInfo& info() const override { return model_.info(); }
+  int64_t max_logit_rows() const override { return max_logit_rows_; }
   void launch(Batch& batch) override;
   Result<void> collect(Batch& batch) override;
 
  private:
   Model& model_;
   const Clock& clock_;
+  const int64_t max_logit_rows_;
   KvMemory memory_;
-  Tensor logits_;  ///< [samples, vocab] of the step under way
+  Tensor logits_;  ///< [rows with logits, vocab] of the step under way
   // Reused from step to step.
   std::vector<StepCache> caches_;
   Sampler sampler_;

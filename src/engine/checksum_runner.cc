@@ -9,12 +9,17 @@
 
 namespace headrace {
 
-TokenId checksum_next(std::span<const TokenId> tokens, uint64_t seed, int64_t vocab_size) {
-  uint64_t hash = mix64(seed);
+TokenId checksum_next(std::span<const TokenId> tokens, uint64_t seed, int64_t vocab_size,
+                      int32_t choice) {
+  uint64_t hash = mix64(seed ^ (static_cast<uint64_t>(choice) << 48));
   for (size_t i = 0; i < tokens.size(); ++i) {
     hash = mix64(hash ^ (static_cast<uint64_t>(tokens[i]) << 32 | i));
   }
   return static_cast<TokenId>(hash % static_cast<uint64_t>(vocab_size));
+}
+
+float checksum_score(std::span<const TokenId> tokens) {
+  return -static_cast<float>(checksum_next(tokens, 0, 1 << 20));
 }
 
 ChecksumRunner::ChecksumRunner(ModelInfo info, std::span<const CacheGeometry> geometries,
@@ -36,10 +41,26 @@ ChecksumRunner::Slot& ChecksumRunner::slot(size_t group, std::span<const int32_t
       static_cast<size_t>(block_table[index] * block_tokens + position % block_tokens));
 }
 
+void ChecksumRunner::copy_blocks(const Batch& batch) {
+  for (const BlockCopy& copy : batch.copies) {
+    const auto group = static_cast<size_t>(copy.group);
+    const int64_t size = geometries_[group].block_tokens;
+    HEADRACE_CHECK_NE(copy.from, copy.to);
+    std::copy_n(slots_[group].begin() + copy.from * size, size,
+                slots_[group].begin() + copy.to * size);
+  }
+}
+
 void ChecksumRunner::launch(Batch& batch) {
   if (std::exchange(fails_next_, false)) throw InternalError("a step that was told to fail");
+  if (std::find(batch.tokens.begin(), batch.tokens.end(), poison_) != batch.tokens.end()) {
+    throw InternalError("a step with a token that it fails on");
+  }
   ++num_steps_;
+  num_rows_ += static_cast<int64_t>(batch.tokens.size());
   most_rows_ = std::max(most_rows_, static_cast<int64_t>(batch.tokens.size()));
+  HEADRACE_CHECK_LE(static_cast<int64_t>(batch.logit_rows.size()), kMaxLogitRows);
+  copy_blocks(batch);
   // All rows of the step are written before any is read, as in a layer.
   for (size_t group = 0; group < slots_.size(); ++group) {
     for (const KvSequence& sequence : batch.caches[group]) {
@@ -53,25 +74,44 @@ void ChecksumRunner::launch(Batch& batch) {
   }
 }
 
+// The first `end` tokens of a sequence, as its blocks have them.
+void ChecksumRunner::read_tokens(const Batch& batch, size_t sequence, int64_t end) {
+  read_.clear();
+  for (int64_t position = 0; position < end; ++position) {
+    const Slot& full = slot(0, batch.caches[0][sequence].block_table, position);
+    read_.push_back(full.position == position ? full.token : -1);
+    for (size_t group = 1; group < slots_.size(); ++group) {
+      if (end - 1 - position >= geometries_[group].window) continue;
+      const Slot& windowed = slot(group, batch.caches[group][sequence].block_table, position);
+      if (windowed.token != full.token || windowed.position != position) read_.back() = -2;
+    }
+  }
+}
+
 Result<void> ChecksumRunner::collect(Batch& batch) {
   for (size_t i = 0; i < batch.sequences.size(); ++i) {
     const BatchSequence& part = batch.sequences[i];
-    if (part.sample < 0) continue;
-    const int64_t end = part.first_position + part.num_rows;
-    std::vector<TokenId> tokens;
-    for (int64_t position = 0; position < end; ++position) {
-      const Slot& full = slot(0, batch.caches[0][i].block_table, position);
-      tokens.push_back(full.position == position ? full.token : -1);
-      for (size_t group = 1; group < slots_.size(); ++group) {
-        if (end - 1 - position >= geometries_[group].window) continue;
-        const Slot& windowed = slot(group, batch.caches[group][i].block_table, position);
-        if (windowed.token != full.token || windowed.position != position) tokens.back() = -2;
-      }
+    if (part.sample < 0 && part.num_scores == 0) continue;
+    read_tokens(batch, i, part.first_position + part.num_rows);
+    const std::span<const TokenId> all(read_);
+    for (int32_t at = part.first_score; at < part.first_score + part.num_scores; ++at) {
+      BatchSample& sample = batch.samples[static_cast<size_t>(at)];
+      // The token that is scored may come in a later step.
+      std::vector<TokenId> tokens(all.begin(), all.begin() + sample.scored_position);
+      sample.token.id = part.sequence->tokens[static_cast<size_t>(sample.scored_position)];
+      tokens.push_back(sample.token.id);
+      sample.token.logprob = checksum_score(tokens);
     }
+    if (part.sample < 0) continue;
     BatchSample& sample = batch.samples[static_cast<size_t>(part.sample)];
     HEADRACE_CHECK_EQ(batch.logit_rows[static_cast<size_t>(part.sample)],
                       part.first_row + part.num_rows - 1);
-    sample.token.id = checksum_next(tokens, part.sequence->chain.seed(), info_.vocab_size);
+    if (all.back() == spoiled_) {
+      sample.error = Error{ErrorCode::internal, "the model's logits are no numbers", "", ""};
+      continue;
+    }
+    sample.token.id =
+        checksum_next(all, part.sequence->chain.seed(), info_.vocab_size, part.sequence->choice);
   }
   return {};
 }

@@ -12,8 +12,11 @@
 
 namespace headrace {
 
-/// What the checksum model says after `tokens`.
-TokenId checksum_next(std::span<const TokenId> tokens, uint64_t seed, int64_t vocab_size);
+/// What the checksum model says after `tokens`, to the choice `choice` of a request.
+TokenId checksum_next(std::span<const TokenId> tokens, uint64_t seed, int64_t vocab_size,
+                      int32_t choice = 0);
+/// The log-probability that it gives the last of `tokens` after the others.
+float checksum_score(std::span<const TokenId> tokens);
 
 class ChecksumRunner final : public ModelRunner {
  public:
@@ -23,13 +26,21 @@ class ChecksumRunner final : public ModelRunner {
                  std::span<const int64_t> num_blocks);
 
   const ModelInfo& info() const override { return info_; }
+  int64_t max_logit_rows() const override { return kMaxLogitRows; }
   void launch(Batch& batch) override;
   Result<void> collect(Batch& batch) override;
 
   int64_t num_steps() const { return num_steps_; }
+  int64_t num_rows() const { return num_rows_; }
   int64_t most_rows() const { return most_rows_; }
   /// The next step throws instead (launch).
   void fail_next_step() { fails_next_ = true; }
+  /// Every step with that token throws: a request that nobody can serve.
+  void fail_on(TokenId token) { poison_ = token; }
+  /// What a sample says is not a number.
+  void spoil_logits_of(TokenId token) { spoiled_ = token; }
+
+  static constexpr int64_t kMaxLogitRows = 128;
 
  private:
   struct Slot {
@@ -37,13 +48,19 @@ class ChecksumRunner final : public ModelRunner {
     int64_t position = -1;
   };
   Slot& slot(size_t group, std::span<const int32_t> block_table, int64_t position);
+  void copy_blocks(const Batch& batch);
+  void read_tokens(const Batch& batch, size_t sequence, int64_t end);
 
   ModelInfo info_;
   std::vector<CacheGeometry> geometries_;
   std::vector<std::vector<Slot>> slots_;  // by group
   int64_t num_steps_ = 0;
+  int64_t num_rows_ = 0;
   int64_t most_rows_ = 0;
   bool fails_next_ = false;
+  TokenId poison_ = -1;
+  TokenId spoiled_ = -1;
+  std::vector<TokenId> read_;  // of one sequence, from the pretended cache
 };
 
 }  // namespace headrace

@@ -22,21 +22,54 @@ std::vector<TokenId> end_tokens_of(const Request& request, const ModelInfo& mode
   return out;
 }
 
+constexpr int64_t kMaxTimeoutMs = int64_t{1000} * 3600 * 24 * 365;
+
+Result<void> check_range(std::string_view name, int64_t value, int64_t min, int64_t max) {
+  if (value >= min && value <= max) return {};
+  return Error{ErrorCode::out_of_range,
+               "expected " + std::to_string(min) + " to " + std::to_string(max) + ", found " +
+                   std::to_string(value),
+               std::string(name), ""};
+}
+
+SchedulerOptions scheduler_options(const EngineOptions& options, const ModelRunner& runner,
+                                   RandomSource& random) {
+  constexpr int64_t kNsPerMs = 1'000'000;
+  SchedulerOptions out;
+  out.max_sequences = options.max_sequences;
+  out.max_step_rows = options.chunk_tokens;
+  out.max_logit_rows = runner.max_logit_rows();
+  out.max_wait_ns = options.max_wait_ms * kNsPerMs;
+  out.aging_ns = options.aging_ms * kNsPerMs;
+  out.max_slowdown = options.max_slowdown;
+  out.cache.finds_prefixes = options.prefix_cache;
+  out.cache.keeps_events = options.kv_events;
+  out.cache.fingerprint = options.fingerprint;
+  for (uint64_t& word : out.cache.key) word = random.next_u64();
+  out.drop_caches = options.drop_caches;
+  return out;
+}
+
 }  // namespace
 
 EngineImpl::EngineImpl(EngineParts parts, const EngineOptions& options,
                        std::span<const CacheGeometry> geometries,
-                       std::span<const int64_t> num_blocks)
+                       std::span<const int64_t> num_blocks, std::vector<uint64_t> block_bytes)
     : parts_(std::move(parts)),
       options_(options),
+      capacity_(kv_capacity(geometries, num_blocks, options.chunk_tokens)),
       inbox_(std::make_shared<Inbox>()),
-      scheduler_({.max_sequences = options.max_sequences, .max_step_rows = options.chunk_tokens},
-                 geometries, num_blocks, *parts_.clock) {}
+      room_(options.max_waiting, options.max_waiting_tokens),
+      scheduler_(scheduler_options(options, *parts_.runner, *parts_.random), geometries, num_blocks,
+                 *parts_.clock, &room_),
+      block_bytes_(std::move(block_bytes)) {
+  publish();
+}
 
 EngineImpl::~EngineImpl() {
   inbox_->stop();
   if (thread_.joinable()) thread_.join();
-  inbox_->drain(scheduler_, false);  // what came after the last step
+  inbox_->drain(scheduler_, *parts_.clock, false);  // what came after the last step
   scheduler_.cancel_all();
   emit();
 }
@@ -51,72 +84,121 @@ void EngineImpl::start() {
 bool EngineImpl::step(bool wait) {
   bool goes_on = true;
   try {
-    goes_on = inbox_->drain(scheduler_, wait);
-    if (goes_on && !scheduler_.is_idle()) {
-      Batch& batch = scheduler_.plan_step();
-      parts_.runner->launch(batch);
-      if (const auto done = parts_.runner->collect(batch); done.ok()) {
-        scheduler_.commit();
-      } else {
-        fail_step(done.error());
-      }
-    }
+    goes_on = inbox_->drain(scheduler_, *parts_.clock, wait);
+    if (goes_on && !scheduler_.is_idle()) run_step();
   } catch (const std::bad_alloc&) {
     fail_step(ErrorCode::resource_exhausted, "there was not enough memory for this step", "");
   } catch (const std::exception& fault) {
     fail_step(ErrorCode::internal, "the step failed: ", fault.what());
   }
   emit();
+  check_when_idle();
+  publish();
   return goes_on;
+}
+
+void EngineImpl::run_step() {
+  const Clock& clock = *parts_.clock;
+  const int64_t start_ns = clock.now_ns();
+  Batch& batch = scheduler_.plan_step();
+  const int64_t planned_ns = clock.now_ns();
+  if (batch.is_empty()) return;
+  parts_.runner->launch(batch);
+  const auto done = parts_.runner->collect(batch);
+  const int64_t collected_ns = clock.now_ns();
+  if (!done.ok()) {
+    fail_step(done.error(), false);  // of the model: it would not be better next time
+    return;
+  }
+  scheduler_.commit();
+  const int64_t end_ns = clock.now_ns();
+  scheduler_.add_times({.scheduling_ns = planned_ns - start_ns + end_ns - collected_ns,
+                        .model_ns = collected_ns - planned_ns});
 }
 
 void EngineImpl::fail_step(ErrorCode code, std::string_view what,
                            std::string_view detail) noexcept {
+  Error error;
+  error.code = code;
+  error.message = "the step failed";  // short enough to need no memory
   try {
-    fail_step({code, std::string(what) + std::string(detail), "", ""});
+    error.message = std::string(what) + std::string(detail);
+  } catch (const std::bad_alloc&) {
+    // It stays short.
+  }
+  fail_step(error, true);
+}
+
+void EngineImpl::fail_step(const Error& error, bool may_repeat) noexcept {
+  try {
+    scheduler_.fail(error, may_repeat);
+    scheduler_.check_invariants();
   } catch (const std::exception&) {
+    // The books are wrong: nobody's next token can be trusted.
     scheduler_.cancel_all();
+    scheduler_.forget_prefixes();
   }
 }
 
-void EngineImpl::fail_step(const Error& error) noexcept {
-  try {
-    scheduler_.fail(error);
-    scheduler_.check_invariants();
-  } catch (const std::exception&) {
-    // The books are wrong, or there is no memory to say so: nobody's next token can be trusted.
-    scheduler_.cancel_all();
+// The books are checked whenever there is time.
+void EngineImpl::check_when_idle() noexcept {
+  const bool is_busy = !scheduler_.is_idle();
+  if (was_busy_ && !is_busy) {
+    try {
+      scheduler_.check_invariants();
+    } catch (const std::exception&) {
+      scheduler_.forget_prefixes();
+    }
   }
+  was_busy_ = is_busy;
+}
+
+void EngineImpl::publish() noexcept {
+  const std::lock_guard lock(published_mutex_);
+  try {
+    scheduler_.read_stats(published_);
+    published_.waiting_tokens = room_.num_tokens();
+    for (size_t i = 0; i < block_bytes_.size(); ++i) {
+      published_.groups[i].block_bytes = block_bytes_[i];
+    }
+    if (options_.kv_events) scheduler_.prefix_log().move_to(kv_events_);
+  } catch (const std::bad_alloc&) {
+    // The next step tells it.
+  }
+}
+
+EngineStats EngineImpl::stats() const {
+  const std::lock_guard lock(published_mutex_);
+  return published_;
+}
+
+std::vector<KvEvent> EngineImpl::take_kv_events() {
+  const std::lock_guard lock(published_mutex_);
+  return std::exchange(kv_events_, {});
 }
 
 void EngineImpl::emit() noexcept {
   auto& events = scheduler_.events();
-  bool any_broken = false;
   for (OutgoingEvent& outgoing : events) {
     try {
       outgoing.stream->push(std::move(outgoing.event));
     } catch (const std::exception&) {
-      outgoing.stream->break_off();
-      any_broken = true;
+      scheduler_.drop(*outgoing.stream);
     }
   }
   events.clear();
-  if (any_broken) scheduler_.remove_broken_off();
 }
 
 // The most tokens that the request may come to, prompt included.
 Result<int64_t> EngineImpl::check(const Request& request) const {
   const ModelInfo& model = parts_.runner->info();
   HEADRACE_TRY(validate(request.sampling, request.stop, model.vocab_size));
-  if (request.num_logprobs < -1 || request.num_logprobs > model.vocab_size) {
-    return Error{ErrorCode::out_of_range,
-                 "expected -1 (none) to " + std::to_string(model.vocab_size) + ", found " +
-                     std::to_string(request.num_logprobs),
-                 "num_logprobs", ""};
-  }
-  if (request.num_choices != 1 || request.num_prompt_logprobs != -1) {
-    return Error{ErrorCode::unsupported, "one choice, without prompt_logprobs", "", ""};
-  }
+  HEADRACE_TRY(check_range("num_logprobs", request.num_logprobs, -1, model.vocab_size));
+  HEADRACE_TRY(
+      check_range("num_prompt_logprobs", request.num_prompt_logprobs, -1, model.vocab_size));
+  HEADRACE_TRY(check_range("num_choices", request.num_choices, 1, kMaxChoices));
+  HEADRACE_TRY(check_range("priority", request.priority, kMinPriority, kMaxPriority));
+  HEADRACE_TRY(check_range("timeout_ms", request.timeout_ms, 0, kMaxTimeoutMs));
   if (request.prompt.empty()) {
     return Error{ErrorCode::invalid_argument, "the prompt has no tokens", "prompt", ""};
   }
@@ -128,41 +210,62 @@ Result<int64_t> EngineImpl::check(const Request& request) const {
                    "prompt", ""};
     }
   }
+  return check_length(request);
+}
+
+Result<int64_t> EngineImpl::check_length(const Request& request) const {
   const auto num_prompt = static_cast<int64_t>(request.prompt.size());
-  const int64_t context = options_.context;
+  const int64_t context = max_context();
   const std::string prompt_text = "the prompt of " + std::to_string(num_prompt) + " tokens";
+  const std::string limit =
+      (options_.context > capacity_ ? "the KV cache of " : "the context of ") +
+      std::to_string(context);
   if (num_prompt >= context) {
-    return Error{ErrorCode::context_length_exceeded,
-                 prompt_text + " leaves no room in the context of " + std::to_string(context),
+    return Error{ErrorCode::context_length_exceeded, prompt_text + " leaves no room in " + limit,
                  "prompt", "shorten it, or open the model with a larger context"};
   }
   const int64_t wanted = request.stop.max_tokens;
   if (wanted > context - num_prompt) {
-    return Error{ErrorCode::context_length_exceeded,
-                 prompt_text + " and " + std::to_string(wanted) +
-                     " tokens to generate do not fit the context of " + std::to_string(context),
-                 "max_tokens", "ask for " + std::to_string(context - num_prompt) + " or fewer"};
+    return Error{
+        ErrorCode::context_length_exceeded,
+        prompt_text + " and " + std::to_string(wanted) + " tokens to generate do not fit " + limit,
+        "max_tokens", "ask for " + std::to_string(context - num_prompt) + " or fewer"};
   }
   return wanted < 0 ? context : num_prompt + wanted;
 }
 
-Result<Stream> EngineImpl::submit(Request request) {
-  HEADRACE_ASSIGN(const int64_t max_tokens, check(request));
+Result<Stream> EngineImpl::submit(Request wanted) {
+  HEADRACE_ASSIGN(const int64_t max_tokens, check(wanted));
   uint64_t seed = 0;
-  if (request.sampling.seed) {
-    seed = *request.sampling.seed;
+  if (wanted.sampling.seed) {
+    seed = *wanted.sampling.seed;
   } else {
     const std::lock_guard lock(random_mutex_);
     seed = parts_.random->next_u64();
   }
-  const uint64_t id = next_id_.fetch_add(1);
-  auto stream = std::make_shared<Stream::Impl>(inbox_, id);
-  auto end_tokens = end_tokens_of(request, parts_.runner->info());
-  auto sequence = std::make_unique<Sequence>(id, std::move(request), std::move(end_tokens), seed);
-  sequence->stream = stream;
-  sequence->max_tokens = max_tokens;
-  sequence->times.submitted_ns = parts_.clock->now_ns();
-  inbox_->submit(std::move(sequence));
+  const auto num_prompt = static_cast<int64_t>(wanted.prompt.size());
+  const auto request = std::make_shared<const Request>(std::move(wanted));
+  const auto end_tokens = end_tokens_of(*request, parts_.runner->info());
+  auto stream = std::make_shared<Stream::Impl>(inbox_, next_id_.fetch_add(1), request->num_choices);
+  const int64_t now_ns = parts_.clock->now_ns();
+  std::vector<std::unique_ptr<Sequence>> choices;
+  for (int32_t choice = 0; choice < request->num_choices; ++choice) {
+    auto& sequence =
+        choices.emplace_back(std::make_unique<Sequence>(stream, request, end_tokens, seed, choice));
+    sequence->max_tokens = max_tokens;
+    sequence->times.submitted_ns = now_ns;
+    if (request->timeout_ms > 0) sequence->deadline_ns = now_ns + request->timeout_ms * 1'000'000;
+    sequence->cached.shares_prefixes = request->use_prefix_cache;
+    sequence->cached.root = scheduler_.cache().root(request->cache_scope);
+  }
+  HEADRACE_TRY(room_.enter(num_prompt));
+  choices.front()->holds_place = true;
+  try {
+    inbox_->submit(std::move(choices));
+  } catch (...) {
+    room_.leave(num_prompt);
+    throw;
+  }
   return Stream(std::move(stream));
 }
 

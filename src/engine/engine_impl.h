@@ -2,6 +2,7 @@
 // sockets.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "backend/kv_view.h"
 #include "base/clock.h"
@@ -17,6 +19,7 @@
 #include "engine/inbox.h"
 #include "engine/runner.h"
 #include "engine/scheduler.h"
+#include "engine/waiting_room.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
 
@@ -27,6 +30,15 @@ class Model;
 /// Blocks of each cache group for these options. `geometries` as of cache_geometries().
 std::vector<int64_t> engine_blocks(const EngineOptions& options,
                                    std::span<const CacheGeometry> geometries);
+
+/// The largest EngineOptions::kv_tokens, at most that of `options`, for which the blocks take no
+/// more than `options.kv_bytes`. `block_bytes`: of one block of each group.
+int64_t tokens_that_fit(const EngineOptions& options, std::span<const CacheGeometry> geometries,
+                        std::span<const uint64_t> block_bytes);
+
+/// The most tokens of one sequence for which there are blocks when it runs alone.
+int64_t kv_capacity(std::span<const CacheGeometry> geometries, std::span<const int64_t> num_blocks,
+                    int64_t chunk_tokens);
 
 /// Starts an engine. `model` must outlive it, and nothing else may use the model's backend.
 /// Errors: out_of_range (an option), resource_exhausted (memory for KV or activations,
@@ -42,17 +54,19 @@ struct EngineParts {
 
 class EngineImpl final : public Engine {
  public:
-  /// `options` are complete and valid; `num_blocks`: one number a geometry.
+  /// `options` are complete and valid; `num_blocks`: one number a geometry. `block_bytes` are for
+  /// the statistics.
   EngineImpl(EngineParts parts, const EngineOptions& options,
-             std::span<const CacheGeometry> geometries, std::span<const int64_t> num_blocks);
+             std::span<const CacheGeometry> geometries, std::span<const int64_t> num_blocks,
+             std::vector<uint64_t> block_bytes = {});
   /// Cancels what still runs.
   ~EngineImpl() override;
 
   Result<Stream> submit(Request request) override;
-  EngineStats stats() const override { return {}; }
-  std::vector<KvEvent> take_kv_events() override { return {}; }
-  void clear_prefix_cache() override {}
-  int64_t max_context() const override { return options_.context; }
+  EngineStats stats() const override;
+  std::vector<KvEvent> take_kv_events() override;
+  void clear_prefix_cache() override { inbox_->forget_prefixes(); }
+  int64_t max_context() const override { return std::min(options_.context, capacity_); }
   const ModelInfo& model() const override { return parts_.runner->info(); }
 
   /// Runs steps on a thread of its own from now on.
@@ -65,17 +79,28 @@ class EngineImpl final : public Engine {
 
  private:
   Result<int64_t> check(const Request& request) const;
-  // Neither throws: they run on the engine's thread, where nobody would catch it.
+  Result<int64_t> check_length(const Request& request) const;
+  void run_step();
+  // None throws: they run on the engine's thread, where nobody would catch it.
   void fail_step(ErrorCode code, std::string_view what, std::string_view detail) noexcept;
-  void fail_step(const Error& error) noexcept;
+  void fail_step(const Error& error, bool may_repeat) noexcept;
   void emit() noexcept;
+  void publish() noexcept;
+  void check_when_idle() noexcept;
 
   EngineParts parts_;
   const EngineOptions options_;
+  const int64_t capacity_;
   std::shared_ptr<Inbox> inbox_;
+  WaitingRoom room_;
   Scheduler scheduler_;
+  std::vector<uint64_t> block_bytes_;  // by group
+  bool was_busy_ = false;
   std::atomic<uint64_t> next_id_{0};
   std::mutex random_mutex_;  // guards parts_.random
+  mutable std::mutex published_mutex_;
+  EngineStats published_;           // guarded by it
+  std::vector<KvEvent> kv_events_;  // guarded by it
   std::thread thread_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "backend/kv_view.h"
@@ -15,6 +16,7 @@ struct EngineOptions {
   int64_t chunk_tokens = 256;  ///< rows of a step; raised to max_sequences
   int64_t max_sequences = 1;   ///< running at once; others wait
   int64_t kv_tokens = 0;       ///< tokens the cache holds over all; 0: max_sequences * context
+  uint64_t kv_bytes = 0;       ///< if not 0, as many tokens as fit, at most kv_tokens
 
   bool prefix_cache = true;
   bool kv_events = false;          ///< keep what Engine::take_kv_events() tells
@@ -28,6 +30,9 @@ struct EngineOptions {
   double max_slowdown = 0;
   /// Of model and tokenizer: prefixes and sessions of another are not used.
   std::string fingerprint{};
+  /// Called on the engine's thread when memory runs short, to empty caches of the process; may be
+  /// empty.
+  std::function<void()> drop_caches{};
 };
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // See inbox.h.
 #include "engine/inbox.h"
 
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -8,19 +9,27 @@
 
 namespace headrace {
 
-void Inbox::submit(std::unique_ptr<Sequence> sequence) {
+void Inbox::submit(std::vector<std::unique_ptr<Sequence>> choices) {
   {
     const std::lock_guard lock(mutex_);
-    submitted_.push_back(std::move(sequence));
+    submitted_.push_back(std::move(choices));
   }
   arrived_.notify_one();
 }
 
-void Inbox::cancel(uint64_t sequence_id) {
+void Inbox::cancel(std::shared_ptr<Stream::Impl> stream, int32_t choice) {
   {
     const std::lock_guard lock(mutex_);
     if (is_stopped_) return;
-    cancelled_.push_back(sequence_id);
+    cancelled_.emplace_back(std::move(stream), choice);
+  }
+  arrived_.notify_one();
+}
+
+void Inbox::forget_prefixes() {
+  {
+    const std::lock_guard lock(mutex_);
+    forgets_prefixes_ = true;
   }
   arrived_.notify_one();
 }
@@ -33,28 +42,39 @@ void Inbox::stop() {
   arrived_.notify_one();
 }
 
-bool Inbox::drain(Scheduler& scheduler, bool wait) {
-  std::vector<std::unique_ptr<Sequence>> submitted;
-  std::vector<uint64_t> cancelled;
+void Inbox::wait(std::unique_lock<std::mutex>& lock, int64_t until_ns, const Clock& clock) {
+  const auto has_mail = [&] {
+    return !submitted_.empty() || !cancelled_.empty() || forgets_prefixes_ || is_stopped_;
+  };
+  if (until_ns == kNever) {
+    arrived_.wait(lock, has_mail);
+  } else if (const int64_t left_ns = until_ns - clock.now_ns(); left_ns > 0) {
+    arrived_.wait_for(lock, std::chrono::nanoseconds(left_ns), has_mail);
+  }
+}
+
+bool Inbox::drain(Scheduler& scheduler, const Clock& clock, bool wait_for_mail) {
+  decltype(submitted_) submitted;
+  decltype(cancelled_) cancelled;
+  bool forgets_prefixes = false;
   bool is_stopped = false;
   {
     std::unique_lock lock(mutex_);
-    const auto has_work = [&] {
-      return !submitted_.empty() || !cancelled_.empty() || is_stopped_ || !scheduler.is_idle();
-    };
-    if (wait) arrived_.wait(lock, has_work);
+    if (wait_for_mail) wait(lock, scheduler.wake_ns(), clock);
     submitted.swap(submitted_);
     cancelled.swap(cancelled_);
+    forgets_prefixes = std::exchange(forgets_prefixes_, false);
     is_stopped = is_stopped_;
   }
-  for (auto& sequence : submitted) {
+  for (auto& choices : submitted) {
     try {
-      scheduler.add(std::move(sequence));
+      scheduler.add(std::move(choices));
     } catch (const std::bad_alloc&) {
       // Its destructor has told its reader. The others, and the cancels, must not be lost.
     }
   }
-  for (const uint64_t id : cancelled) scheduler.cancel(id);
+  for (const auto& [stream, choice] : cancelled) scheduler.cancel(*stream, choice);
+  if (forgets_prefixes) scheduler.forget_prefixes();
   return !is_stopped;
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/sequence.h"
 
 namespace headrace {
@@ -15,20 +17,26 @@ class Scheduler;
 
 class Inbox {
  public:
-  void submit(std::unique_ptr<Sequence> sequence);
-  void cancel(uint64_t sequence_id);
+  /// The choices of one request. Throws std::bad_alloc.
+  void submit(std::vector<std::unique_ptr<Sequence>> choices);
+  /// A choice of a request, or with -1 all. Throws std::bad_alloc.
+  void cancel(std::shared_ptr<Stream::Impl> stream, int32_t choice);
+  void forget_prefixes();
   /// Wakes the engine for the last time.
   void stop();
 
   /// Hands everything over; a request that there is no memory for is broken off. With `wait`,
-  /// blocks while the scheduler has no work and nothing comes. Returns false once stopped.
-  bool drain(Scheduler& scheduler, bool wait);
+  /// blocks until something comes or it is Scheduler::wake_ns(). Returns false once stopped.
+  bool drain(Scheduler& scheduler, const Clock& clock, bool wait);
 
  private:
+  void wait(std::unique_lock<std::mutex>& lock, int64_t until_ns, const Clock& clock);
+
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::vector<std::unique_ptr<Sequence>> submitted_;
-  std::vector<uint64_t> cancelled_;
+  std::vector<std::vector<std::unique_ptr<Sequence>>> submitted_;
+  std::vector<std::pair<std::shared_ptr<Stream::Impl>, int32_t>> cancelled_;
+  bool forgets_prefixes_ = false;
   bool is_stopped_ = false;
 };
 

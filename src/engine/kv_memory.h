@@ -28,6 +28,10 @@ class KvMemory {
   size_t num_groups() const { return storages_.size(); }
   /// The views of a group's layers.
   std::span<const KvView> layers(size_t group) const { return views_[group]; }
+  /// Copies a block, with the pages of all the group's layers, to another one.
+  void copy_block(size_t group, int32_t from, int32_t to) {
+    storages_[group]->copy_block(from, to);
+  }
   size_t bytes() const;
 
  private:

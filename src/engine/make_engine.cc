@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/saturating.h"
 #include "engine/backend_runner.h"
 #include "engine/engine_impl.h"
 #include "engine/kv_memory.h"
@@ -37,8 +38,17 @@ Result<EngineOptions> completed(EngineOptions options, const ModelInfo& model) {
                  "block_tokens", ""};
   }
   if (options.kv_tokens == 0) options.kv_tokens = options.max_sequences * options.context;
-  HEADRACE_TRY(check_option("kv_tokens", options.kv_tokens, options.context,
+  HEADRACE_TRY(check_option("kv_tokens", options.kv_tokens, 2 * options.block_tokens,
                             std::numeric_limits<int64_t>::max() / 2));
+  HEADRACE_TRY(check_option("max_waiting", options.max_waiting, 1, 1 << 20));
+  HEADRACE_TRY(check_option("max_waiting_tokens", options.max_waiting_tokens, 0,
+                            std::numeric_limits<int64_t>::max()));
+  HEADRACE_TRY(check_option("max_wait_ms", options.max_wait_ms, 0, 3'600'000));
+  HEADRACE_TRY(check_option("aging_ms", options.aging_ms, 1, 3'600'000));
+  if (!(options.max_slowdown == 0 || options.max_slowdown > 1)) {
+    return Error{ErrorCode::out_of_range, "expected 0 (no bound) or more than 1", "max_slowdown",
+                 ""};
+  }
   options.chunk_tokens = std::max(options.chunk_tokens, options.max_sequences);
   return options;
 }
@@ -48,19 +58,71 @@ Result<EngineOptions> completed(EngineOptions options, const ModelInfo& model) {
 std::vector<int64_t> engine_blocks(const EngineOptions& options,
                                    std::span<const CacheGeometry> geometries) {
   std::vector<int64_t> out;
+  const int64_t longest = std::min(options.context, options.kv_tokens);
   for (const CacheGeometry& geometry : geometries) {
-    const int64_t one = max_blocks_held(geometry, options.context, options.chunk_tokens);
+    const int64_t one = max_blocks_held(geometry, longest, options.chunk_tokens);
     // Sequences that share kv_tokens waste at most part of a block each.
     const int64_t shared =
         ceil_div(options.kv_tokens, geometry.block_tokens) + options.max_sequences - 1;
-    out.push_back(std::max(one, std::min(shared, options.max_sequences * one)));
+    // A window's blocks are few; as many again keep the ends of prefixes for later.
+    const bool keeps_more =
+        geometry.window > 0 && options.prefix_cache && options.max_sequences > 1;
+    const int64_t most = options.max_sequences * one * (keeps_more ? 2 : 1);
+    out.push_back(std::max(one, std::min(shared, most)));
   }
   return out;
 }
 
+int64_t tokens_that_fit(const EngineOptions& options, std::span<const CacheGeometry> geometries,
+                        std::span<const uint64_t> block_bytes) {
+  const auto fits = [&](int64_t tokens) {
+    EngineOptions tried = options;
+    tried.kv_tokens = tokens;
+    const auto blocks = engine_blocks(tried, geometries);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      bytes =
+          saturating_add(bytes, saturating_mul(static_cast<uint64_t>(blocks[i]), block_bytes[i]));
+    }
+    return bytes <= options.kv_bytes;
+  };
+  if (fits(options.kv_tokens)) return options.kv_tokens;
+  int64_t low = 0;  // blocks that fit
+  int64_t high = ceil_div(options.kv_tokens, options.block_tokens);
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (fits(middle * options.block_tokens) ? low : high) = middle;
+  }
+  return low * options.block_tokens;
+}
+
+int64_t kv_capacity(std::span<const CacheGeometry> geometries, std::span<const int64_t> num_blocks,
+                    int64_t chunk_tokens) {
+  int64_t most = std::numeric_limits<int64_t>::max();
+  for (size_t i = 0; i < geometries.size(); ++i) {
+    const int64_t all = num_blocks[i] * geometries[i].block_tokens;
+    constexpr int64_t kLong = int64_t{1} << 40;
+    const bool slides = geometries[i].window > 0 &&
+                        max_blocks_held(geometries[i], kLong, chunk_tokens) <= num_blocks[i];
+    if (!slides) most = std::min(most, all);
+  }
+  return most;
+}
+
 Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& wanted) {
-  HEADRACE_ASSIGN(const EngineOptions options, completed(wanted, model.info()));
+  HEADRACE_ASSIGN(EngineOptions options, completed(wanted, model.info()));
   const auto geometries = cache_geometries(model, options.block_tokens);
+  const auto bytes = block_bytes(model, options.kv_type, options.block_tokens);
+  if (options.kv_bytes > 0) {
+    options.kv_tokens = tokens_that_fit(options, geometries, bytes);
+    if (options.kv_tokens < 2 * options.block_tokens) {
+      return Error{ErrorCode::resource_exhausted,
+                   "a KV cache of " + std::to_string(options.kv_bytes) +
+                       " bytes does not hold two blocks of " +
+                       std::to_string(options.block_tokens) + " tokens",
+                   "kv_bytes", "give more"};
+    }
+  }
   const auto num_blocks = engine_blocks(options, geometries);
   for (const int64_t count : num_blocks) {
     HEADRACE_TRY(check_option("kv blocks", count, 0, std::numeric_limits<int32_t>::max()));
@@ -75,7 +137,8 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& w
     parts.runner = std::make_unique<BackendRunner>(model, runner_options, num_blocks, *clock);
     parts.clock = clock;
     parts.random = std::make_shared<SystemRandom>();
-    auto engine = std::make_unique<EngineImpl>(std::move(parts), options, geometries, num_blocks);
+    auto engine =
+        std::make_unique<EngineImpl>(std::move(parts), options, geometries, num_blocks, bytes);
     engine->start();
     return std::unique_ptr<Engine>(std::move(engine));
   } catch (const std::bad_alloc&) {

@@ -1,165 +1,299 @@
-// See scheduler.h.
+// See scheduler.h. Here: planning and committing a step.
 #include "engine/scheduler.h"
 
 #include <algorithm>
-#include <map>
-#include <new>
 #include <utility>
 
 #include "base/check.h"
 
 namespace headrace {
-namespace {
-
-double milliseconds(int64_t from_ns, int64_t to_ns) {
-  return from_ns < 0 || to_ns < from_ns ? 0 : static_cast<double>(to_ns - from_ns) * 1e-6;
-}
-
-RequestStats stats_of(const Sequence& sequence, int64_t now_ns) {
-  const SequenceTimes& times = sequence.times;
-  const bool has_started = times.first_step_ns >= 0;
-  const bool has_token = times.first_token_ns >= 0;
-  RequestStats stats;
-  stats.prompt_tokens = sequence.num_prompt_tokens();
-  stats.completion_tokens = sequence.num_generated();
-  stats.queue_ms = milliseconds(times.submitted_ns, has_started ? times.first_step_ns : now_ns);
-  stats.prefill_ms = milliseconds(times.first_step_ns, has_token ? times.first_token_ns : now_ns);
-  stats.decode_ms = milliseconds(times.first_token_ns, times.last_token_ns);
-  stats.sample_ms = static_cast<double>(times.sampling_ns) * 1e-6;
-  stats.seed = sequence.chain.seed();
-  return stats;
-}
-
-}  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options, std::span<const CacheGeometry> geometries,
-                     std::span<const int64_t> num_blocks, const Clock& clock)
-    : options_(options), clock_(clock) {
-  HEADRACE_CHECK_EQ(geometries.size(), num_blocks.size());
+                     std::span<const int64_t> num_blocks, const Clock& clock, WaitingRoom* room)
+    : options_(options),
+      clock_(clock),
+      room_(room),
+      cache_(geometries, num_blocks, options.cache),
+      waiting_(options.aging_ns),
+      batch_limit_(options.max_sequences),
+      pacer_(options.max_slowdown) {
   HEADRACE_CHECK_LE(options.max_sequences, options.max_step_rows);
-  for (size_t i = 0; i < geometries.size(); ++i) {
-    groups_.emplace_back(geometries[i], static_cast<int32_t>(num_blocks[i]));
-  }
-  batch_.caches.resize(groups_.size());
-}
-
-void Scheduler::add(std::unique_ptr<Sequence> sequence) {
-  waiting_.push_back(std::move(sequence));
-  Sequence& added = *waiting_.back();
-  if (added.request.stop.max_tokens == 0) {
-    finish(added, FinishReason::length, -1);
-    waiting_.pop_back();
+  HEADRACE_CHECK_LE(options.max_sequences, options.max_logit_rows);
+  running_.reserve(static_cast<size_t>(options.max_sequences));
+  batch_.caches.resize(geometries.size());
+  if (!num_blocks.empty()) {
+    num_owners_.resize(
+        static_cast<size_t>(*std::max_element(num_blocks.begin(), num_blocks.end())));
   }
 }
 
-void Scheduler::cancel(uint64_t sequence_id) {
-  const auto has_id = [&](const auto& sequence) { return sequence->id == sequence_id; };
-  if (const auto it = std::find_if(waiting_.begin(), waiting_.end(), has_id);
-      it != waiting_.end()) {
-    finish(**it, FinishReason::cancelled, -1);
-    waiting_.erase(it);
-  } else if (const auto at = std::find_if(running_.begin(), running_.end(), has_id);
-             at != running_.end()) {
-    finish(**at, FinishReason::cancelled, -1);
-    running_.erase(at);
+Scheduler::~Scheduler() {
+  for (auto& sequence : sequences_) cache_.discard(sequence->cached);
+  cache_.end_copies(batch_.copies);
+}
+
+void Scheduler::add(std::vector<std::unique_ptr<Sequence>> choices) {
+  Sequence& first = *choices.front();
+  Stream::Impl& stream = *first.stream;
+  try {
+    sequences_.reserve(sequences_.size() + choices.size());
+    waiting_.reserve(sequences_.size() + choices.size());
+    for (auto& choice : choices) stream.choices.push_back(choice.get());
+    waiting_.set_tag(stream.choices);
+  } catch (...) {
+    stream.choices.clear();
+    leave_room(first);
+    throw;
   }
-}
-
-void Scheduler::cancel_all() {
-  for (auto& sequence : running_) finish(*sequence, FinishReason::cancelled, -1);
-  for (auto& sequence : waiting_) finish(*sequence, FinishReason::cancelled, -1);
-  batch_.clear();
-  running_.clear();
-  waiting_.clear();
-}
-
-void Scheduler::remove_broken_off() {
-  const auto has_broken_off = [](const auto& sequence) {
-    return sequence->stream->has_broken_off();
-  };
-  std::erase_if(running_, has_broken_off);
-  std::erase_if(waiting_, has_broken_off);
+  const int64_t now_ns = clock_.now_ns();
+  for (auto& choice : choices) {
+    Sequence& sequence = *choice;
+    sequences_.push_back(std::move(choice));
+    next_deadline_ns_ = std::min(next_deadline_ns_, sequence.deadline_ns);
+    waiting_.add(sequence, now_ns);
+    if (&sequence == &first) continue;
+    sequence.leader = &first;
+    ++first.num_followers;
+  }
+  wake_ns_ = 0;
+  if (first.request->stop.max_tokens != 0 || first.wants_scores()) return;
+  while (!stream.choices.empty()) finish(*stream.choices.front(), FinishReason::length, -1);
+  remove_ended();
 }
 
 Batch& Scheduler::plan_step() {
+  planned_ns_ = clock_.now_ns();
   batch_.clear();
-  // A sequence that generates must not wait for another one's prompt.
-  for (const bool decodes : {true, false}) {
-    for (auto& sequence : running_) {
-      const bool needs_one = sequence->num_tokens() - sequence->num_computed == 1;
-      if (needs_one == decodes) plan_rows(*sequence);
-    }
+  wake_ns_ = 0;
+  expire(planned_ns_);
+  waiting_.age(planned_ns_);
+  if (Sequence* suspect = suspect_to_plan(); suspect != nullptr) {
+    num_generating_ = num_prompt_rows_ = 0;
+    plan_alone(*suspect);
+    return batch_;
+  }
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& leader = *running_[i];
+    if (leader.num_followers > 0 && leader.num_computed >= leader.target()) fork_followers(leader);
+  }
+  for (;;) {
+    num_generating_ = num_prompt_rows_ = 0;
+    plan_generating();
+    plan_prompts();
+    // Where all wait for blocks that others of them hold, one must give its own up.
+    if (!batch_.is_empty() || running_.size() < 2) break;
+    preempt(*running_.back());
   }
   admit_waiting();
+  planned_ = nullptr;
+  note_pressure();
+  if (batch_.is_empty()) {
+    HEADRACE_CHECK(waiting_.is_empty() || wake_ns_ > 0);  // they wait for company
+    wake_ns_ = std::min(wake_ns_ == 0 ? kNever : wake_ns_, next_deadline_ns_);
+    HEADRACE_CHECK(running_.empty());
+  }
   return batch_;
 }
 
-bool Scheduler::can_admit(const Sequence& sequence) const {
-  return static_cast<int64_t>(running_.size()) < options_.max_sequences &&
-         static_cast<int64_t>(batch_.tokens.size()) < options_.max_step_rows &&
-         std::all_of(groups_.begin(), groups_.end(), [&](const CacheGroup& group) {
-           return group.can_reserve(
-               max_blocks_held(group.geometry(), sequence.max_tokens, options_.max_step_rows));
-         });
+int64_t Scheduler::rows_of(const Sequence& sequence) const {
+  return sequence.target() - sequence.num_computed;
 }
 
-void Scheduler::admit_waiting() {
-  while (!waiting_.empty() && can_admit(*waiting_.front())) {
-    running_.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-    Sequence& sequence = *running_.back();
-    sequence.times.first_step_ns = clock_.now_ns();
-    plan_rows(sequence);
+// A sequence that generates must not wait for another one's prompt.
+void Scheduler::plan_generating() {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    if (rows_of(sequence) != 1 || sequence.is_suspect) continue;
+    planned_ = &sequence;
+    if (!make_room(sequence, sequence.num_computed + 1)) continue;
+    add_rows(sequence, 1);
+    ++num_generating_;
   }
 }
 
-void Scheduler::plan_rows(Sequence& sequence) {
-  const auto first_row = static_cast<int64_t>(batch_.tokens.size());
-  const int64_t rows =
-      std::min(sequence.num_tokens() - sequence.num_computed, options_.max_step_rows - first_row);
-  if (rows == 0) return;
+void Scheduler::plan_prompts() {
+  prompt_rows_left_ =
+      pacer_.prompt_rows(num_generating_, options_.max_step_rows - batch_.num_rows());
+  for (size_t i = 0; i < running_.size() && prompt_rows_left_ > 0; ++i) {
+    Sequence& sequence = *running_[i];
+    if (rows_of(sequence) > 1 && !sequence.is_suspect) plan_prompt(sequence);
+  }
+}
+
+// The most rows of a prompt for which there are places for logits, where `rows` are wanted.
+int64_t Scheduler::rows_with_logits(const Sequence& sequence, int64_t rows) const {
+  const int64_t places = options_.max_logit_rows - static_cast<int64_t>(batch_.samples.size());
+  if (!sequence.wants_scores()) {
+    const bool reaches_end = sequence.num_computed + rows == sequence.num_tokens();
+    return reaches_end && places == 0 ? rows - 1 : rows;
+  }
+  // Row p scores token p + 1, unless an earlier attempt did.
+  const int64_t unscored = std::max<int64_t>(0, sequence.num_scored - 1 - sequence.num_computed);
+  return std::min(rows, unscored + places);
+}
+
+// Rows of a prompt, as many as the step has left, and for which there are blocks and places for
+// logits. Returns how many.
+int64_t Scheduler::plan_prompt(Sequence& sequence) {
+  planned_ = &sequence;
   const int64_t first = sequence.num_computed;
-  const int64_t end = first + rows;
-  // Named in the batch before anything can throw, so that fail() finds it.
-  batch_.sequences.push_back({&sequence, first_row, rows, first, -1});
-  if (sequence.tables.empty()) {
-    for (CacheGroup& group : groups_) {
-      sequence.tables.emplace_back(group, sequence.max_tokens, options_.max_step_rows);
-    }
+  int64_t rows = rows_with_logits(sequence, std::min(prompt_rows_left_, rows_of(sequence)));
+  const int64_t possible = cache_.largest_growth(sequence.cached) - first;
+  if (possible < rows) count(MemoryRung::shrink_chunks);
+  rows = std::min(rows, possible);
+  if (rows <= 0) return 0;
+  const bool grown = cache_.grow(sequence.cached, first + rows);
+  HEADRACE_CHECK(grown);
+  add_rows(sequence, rows);
+  num_prompt_rows_ += rows;
+  prompt_rows_left_ -= rows;
+  return rows;
+}
+
+// A step for one sequence that failed in company, so that it can only hurt itself.
+void Scheduler::plan_alone(Sequence& sequence) {
+  if (sequence.num_followers > 0) release_followers(sequence);
+  prompt_rows_left_ = options_.max_step_rows;
+  while (plan_prompt(sequence) == 0) {
+    Sequence* victim = victim_of(sequence);
+    HEADRACE_CHECK(victim != nullptr);
+    preempt(*victim);
   }
-  for (size_t i = 0; i < groups_.size(); ++i) {
-    sequence.tables[i].grow(end);
-    batch_.caches[i].push_back({first_row, rows, first, sequence.tables[i].blocks()});
+  planned_ = nullptr;
+}
+
+// Whom to take blocks from for `sequence`: the last of those that run.
+Sequence* Scheduler::victim_of(const Sequence& sequence) const {
+  if (running_.back() != &sequence) return running_.back();
+  if (!sequence.is_suspect || running_.size() < 2) return nullptr;
+  return running_[running_.size() - 2];
+}
+
+// Blocks for its first `num_tokens` tokens, taken from others behind it if need be; where it is the
+// last, it gives its own up. False if it has none now.
+bool Scheduler::make_room(Sequence& sequence, int64_t num_tokens) {
+  while (!cache_.grow(sequence.cached, num_tokens)) {
+    Sequence* victim = victim_of(sequence);
+    if (victim == nullptr) {
+      HEADRACE_CHECK_GT(running_.size(), 1U);  // alone, it fits: checked when it came
+      preempt(sequence);
+      return false;
+    }
+    preempt(*victim);
+  }
+  return true;
+}
+
+// Its blocks are free, and it waits to begin again.
+void Scheduler::preempt(Sequence& sequence) {
+  HEADRACE_CHECK(sequence.is_running);
+  ++sequence.num_preemptions;
+  count(MemoryRung::preempt);
+  let_go(sequence, true);
+  std::erase(running_, &sequence);
+  waiting_.add(sequence, clock_.now_ns());
+  const int64_t limit = std::max<int64_t>(1, static_cast<int64_t>(running_.size()));
+  if (limit < batch_limit_) {
+    batch_limit_ = limit;
+    count(MemoryRung::lower_batch);
+  }
+}
+
+void Scheduler::add_rows(Sequence& sequence, int64_t num_rows) {
+  const auto first_row = batch_.num_rows();
+  const int64_t first = sequence.num_computed;
+  const int64_t end = first + num_rows;
+  batch_.sequences.push_back({.sequence = &sequence,
+                              .first_row = first_row,
+                              .num_rows = num_rows,
+                              .first_position = first,
+                              .first_score = static_cast<int32_t>(batch_.samples.size())});
+  BatchSequence& part = batch_.sequences.back();
+  for (size_t i = 0; i < batch_.caches.size(); ++i) {
+    batch_.caches[i].push_back({first_row, num_rows, first, sequence.cached.tables[i].blocks()});
   }
   for (int64_t position = first; position < end; ++position) {
+    const auto row = static_cast<int32_t>(batch_.num_rows());
     batch_.tokens.push_back(sequence.tokens[static_cast<size_t>(position)]);
     batch_.positions.push_back(static_cast<int32_t>(position));
+    const int64_t scored = position + 1;
+    if (sequence.wants_scores() && scored >= sequence.num_scored &&
+        scored < sequence.num_prompt_tokens()) {
+      batch_.logit_rows.push_back(row);
+      batch_.samples.push_back({.sequence = &sequence, .scored_position = scored});
+      ++part.num_scores;
+    }
   }
   if (end == sequence.num_tokens()) {
-    batch_.sequences.back().sample = static_cast<int32_t>(batch_.samples.size());
-    batch_.logit_rows.push_back(static_cast<int32_t>(first_row + rows - 1));
+    part.sample = static_cast<int32_t>(batch_.samples.size());
+    batch_.logit_rows.push_back(static_cast<int32_t>(batch_.num_rows() - 1));
     batch_.samples.push_back({.sequence = &sequence});
   }
 }
 
-void Scheduler::commit() {
-  const int64_t now_ns = clock_.now_ns();
-  events_.reserve(events_.size() + 2 * batch_.samples.size());  // what can throw comes first
+// Memory for all that commit() keeps, so that it is done in whole or not at all.
+void Scheduler::reserve_commit() {
+  events_.reserve(events_.size() + 2 * batch_.samples.size());
   for (const BatchSequence& part : batch_.sequences) {
     Sequence& sequence = *part.sequence;
+    const int64_t computed = sequence.num_computed + part.num_rows;
+    cache_.hash_blocks(sequence.cached, sequence.tokens, computed);
+    auto& tokens = sequence.tokens;
+    if (part.sample >= 0 && tokens.size() == tokens.capacity()) tokens.reserve(2 * tokens.size());
+  }
+}
+
+void Scheduler::commit() {
+  reserve_commit();
+  for (const BatchSequence& part : batch_.sequences) {
+    if (part.num_scores > 0) commit_scores(part);
+  }
+  const int64_t now_ns = clock_.now_ns();
+  cache_.end_copies(batch_.copies);
+  for (const BatchSequence& part : batch_.sequences) {
+    Sequence& sequence = *part.sequence;
+    if (sequence.has_ended) continue;  // with another choice of its request
     sequence.num_computed += part.num_rows;
-    for (BlockTable& table : sequence.tables) table.reclaim(sequence.num_computed);
+    cache_.advance(sequence.cached, sequence.tokens, sequence.num_computed);
     if (part.sample < 0) continue;
     commit_token(sequence, batch_.samples[static_cast<size_t>(part.sample)], now_ns);
   }
+  ++stats_.num_steps;
+  stats_.step_rows += batch_.num_rows();
+  last_sampling_ns_ = batch_.sampling_ns;
+  pacer_.observe(num_generating_, num_prompt_rows_, now_ns - planned_ns_);
   batch_.clear();
   remove_ended();
 }
 
+// An event with what was looked up of the prompt. Only this may throw: what was not told is looked
+// up again.
+void Scheduler::commit_scores(const BatchSequence& part) {
+  Sequence& sequence = *part.sequence;
+  PromptLogprobsEvent event;
+  const auto first = batch_.samples.begin() + part.first_score;
+  event.first_position = first->scored_position;
+  event.tokens.reserve(static_cast<size_t>(part.num_scores));
+  for (auto sample = first; sample != first + part.num_scores; ++sample) {
+    if (sample->error) {
+      end_request(*sequence.stream, *sample->error);
+      return;
+    }
+    event.tokens.push_back({{sample->token.id, sample->token.logprob}, sample->token.top});
+  }
+  events_.push_back({sequence.stream, std::move(event)});
+  sequence.num_scored += part.num_scores;
+}
+
 void Scheduler::commit_token(Sequence& sequence, BatchSample& sample, int64_t now_ns) {
   sequence.times.sampling_ns += sample.sampling_ns;
+  if (std::exchange(sequence.is_suspect, false)) --num_suspects_;
   if (sample.error) {
-    end(sequence, ErrorEvent{*sample.error});
+    end_request(*sequence.stream, *sample.error);
+    return;
+  }
+  if (sequence.num_tokens() >= sequence.max_tokens) {  // it wanted its prompt's scores only
+    finish(sequence, FinishReason::length, -1);
     return;
   }
   const TokenId id = sample.token.id;
@@ -171,62 +305,10 @@ void Scheduler::commit_token(Sequence& sequence, BatchSample& sample, int64_t no
     return;
   }
   sequence.tokens.push_back(id);
-  events_.push_back(
-      {sequence.stream, TokenEvent{id, sample.token.logprob, std::move(sample.token.top)}});
+  ++stats_.generated_tokens;
+  events_.push_back({sequence.stream, TokenEvent{id, sample.token.logprob,
+                                                 std::move(sample.token.top), sequence.choice}});
   if (sequence.num_tokens() >= sequence.max_tokens) finish(sequence, FinishReason::length, -1);
-}
-
-void Scheduler::finish(Sequence& sequence, FinishReason reason, TokenId stop_token) {
-  end(sequence, FinishEvent{reason, stop_token, stats_of(sequence, clock_.now_ns())});
-}
-
-void Scheduler::end(Sequence& sequence, Event event) {
-  if (sequence.has_ended) return;
-  sequence.tables.clear();
-  sequence.has_ended = true;
-  try {
-    events_.push_back({sequence.stream, std::move(event)});
-  } catch (const std::bad_alloc&) {
-    sequence.stream->break_off();
-  }
-}
-
-void Scheduler::remove_ended() {
-  std::erase_if(running_, [](const auto& sequence) { return sequence->has_ended; });
-}
-
-void Scheduler::fail(const Error& error) {
-  if (batch_.sequences.empty()) {
-    // Nothing tells whose fault it was; to try again could go on forever.
-    for (auto& sequence : running_) end(*sequence, ErrorEvent{error});
-    for (auto& sequence : waiting_) end(*sequence, ErrorEvent{error});
-    waiting_.clear();
-  }
-  for (const BatchSequence& part : batch_.sequences) end(*part.sequence, ErrorEvent{error});
-  batch_.clear();
-  remove_ended();
-}
-
-void Scheduler::check_invariants() const {
-  for (size_t i = 0; i < groups_.size(); ++i) {
-    groups_[i].check_invariants();
-    std::map<int32_t, int32_t> owners;
-    for (const auto& sequence : running_) {
-      if (sequence->tables.empty()) continue;
-      sequence->tables[i].check_invariants();
-      for (const int32_t block : sequence->tables[i].blocks()) {
-        if (block != BlockTable::kReleasedBlock) ++owners[block];
-      }
-    }
-    const BlockPool& pool = groups_[i].pool();
-    for (const auto& [block, count] : owners) HEADRACE_CHECK_EQ(pool.references(block), count);
-    HEADRACE_CHECK_EQ(static_cast<int32_t>(owners.size()),
-                      pool.num_blocks() - pool.num_unreferenced());
-  }
-  for (const auto& sequence : running_) {
-    HEADRACE_CHECK_LT(sequence->num_computed, sequence->num_tokens());
-    HEADRACE_CHECK_LT(sequence->num_tokens(), sequence->max_tokens);
-  }
 }
 
 }  // namespace headrace

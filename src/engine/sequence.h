@@ -1,17 +1,20 @@
-// A request's state in the engine. Owned by the scheduler, touched by the engine's thread only (its
-// stream aside, which has a lock of its own).
+// One completion's state in the engine. Owned by the scheduler, touched by the engine's thread only
+// (its stream aside, which has a lock of its own).
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "engine/stream_impl.h"
 #include "headrace/request.h"
-#include "kv/block_table.h"
+#include "kv/kv_cache.h"
 #include "sampling/chain.h"
 
 namespace headrace {
+
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 /// When things happened to a sequence, by the engine's clock; -1: not yet.
 struct SequenceTimes {
@@ -22,29 +25,62 @@ struct SequenceTimes {
   int64_t sampling_ns = 0;  ///< spent on choosing tokens, in all
 };
 
+/// What one owner asks of one class; see WaitingQueue.
+struct OwnerLine {
+  double next_tag = 0;  ///< where its next request begins
+  int64_t last_admission_ns = 0;
+  int64_t num_waiting = 0;
+};
+
+/// Its place in the order of those that wait; see WaitingQueue.
+struct WaitingKey {
+  int32_t priority = 0;  ///< with the time waited taken off
+  double tag = 0;        ///< fairness among owners
+  std::shared_ptr<OwnerLine> line;
+};
+
 struct Sequence {
-  Sequence(uint64_t id, Request request, std::vector<TokenId> end_tokens, uint64_t seed);
+  Sequence(std::shared_ptr<Stream::Impl> stream, std::shared_ptr<const Request> request,
+           const std::vector<TokenId>& end_tokens, uint64_t seed, int32_t choice);
   /// A sequence that is dropped before its end tells its reader so.
   ~Sequence();
-  Sequence(const Sequence&) = delete;  // the chain keeps the address of the request
+  Sequence(const Sequence&) = delete;  // others keep its address
   Sequence& operator=(const Sequence&) = delete;
 
-  const uint64_t id;
-  const Request request;
+  const std::shared_ptr<Stream::Impl> stream;
+  const std::shared_ptr<const Request> request;
+  const int32_t choice;
   const std::vector<TokenId> end_tokens;  ///< those that end this request
   const Chain chain;
-  std::shared_ptr<Stream::Impl> stream;
   int64_t max_tokens = 0;  ///< prompt and completion together never exceed it
+  int64_t deadline_ns = kNever;
 
-  std::vector<TokenId> tokens;     ///< prompt and completion
-  int64_t num_computed = 0;        ///< of these, whose keys and values are cached
-  std::vector<BlockTable> tables;  ///< one a cache group, once admitted
+  std::vector<TokenId> tokens;  ///< prompt and completion
+  int64_t num_computed = 0;     ///< of these, whose keys and values are cached
+  CachedTokens cached;
+  int64_t num_scored = 1;  ///< prompt tokens whose log-probability is out; the first has none
+  int64_t num_found = -1;  ///< prompt tokens that were cached when it began; -1: not yet
+  int64_t num_preemptions = 0;
   SequenceTimes times;
-  bool has_ended = false;  ///< its last event is out; it holds no blocks
+
+  // Of the scheduler.
+  WaitingKey key;
+  int64_t admission = 0;       ///< counts admissions: its rank among those that run
+  int32_t num_passed = 0;      ///< times another one was admitted before its turn
+  int32_t num_followers = 0;   ///< choices of its request that begin with its computed prompt
+  Sequence* leader = nullptr;  ///< whom it follows
+  bool is_running = false;
+  bool is_suspect = false;   ///< a step with it failed: it must pass one alone
+  bool holds_place = false;  ///< counts as waiting in the WaitingRoom
+  bool has_ended = false;    ///< its last event is out; it holds no blocks
 
   int64_t num_tokens() const { return static_cast<int64_t>(tokens.size()); }
-  int64_t num_prompt_tokens() const { return static_cast<int64_t>(request.prompt.size()); }
+  int64_t num_prompt_tokens() const { return static_cast<int64_t>(request->prompt.size()); }
   int64_t num_generated() const { return num_tokens() - num_prompt_tokens(); }
+  bool wants_scores() const { return request->num_prompt_logprobs >= 0 && choice == 0; }
+  /// Up to where it is computed next: all its tokens, but the last of the prompt while others wait
+  /// to begin there.
+  int64_t target() const { return num_followers > 0 ? num_prompt_tokens() - 1 : num_tokens(); }
 };
 
 }  // namespace headrace

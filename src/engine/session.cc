@@ -33,7 +33,7 @@ class SessionImpl final : public Session {
     for (const CacheGeometry& geometry : geometries) {
       num_blocks.push_back(max_blocks_held(geometry, max_tokens_, max_rows_));
       groups_.emplace_back(geometry, static_cast<int32_t>(num_blocks.back()));
-      tables_.emplace_back(groups_.back(), max_tokens_, max_rows_);
+      tables_.emplace_back(groups_.back(), max_tokens_);
     }
     memory_ = std::make_unique<KvMemory>(model, options.kv_type, options.block_tokens, num_blocks);
     sequences_.resize(geometries.size());
@@ -90,7 +90,8 @@ class SessionImpl final : public Session {
     const auto rows = static_cast<int64_t>(tokens.size());
     for (size_t i = 0; i < tables_.size(); ++i) {
       tables_[i].reclaim(num_tokens_);
-      tables_[i].grow(num_tokens_ + rows);
+      const bool grown = tables_[i].grow(num_tokens_ + rows);
+      HEADRACE_CHECK(grown);
       sequences_[i] = {.first_row = 0,
                        .num_rows = rows,
                        .first_position = num_tokens_,

@@ -6,17 +6,20 @@
 
 namespace headrace {
 
-Stream::Impl::Impl(std::shared_ptr<Inbox> inbox, uint64_t sequence_id)
-    : inbox_(std::move(inbox)), sequence_id_(sequence_id) {}
+Stream::Impl::Impl(std::shared_ptr<Inbox> inbox, uint64_t request_id, int32_t num_choices)
+    : inbox_(std::move(inbox)), request_id_(request_id), num_open_(num_choices) {
+  choices.reserve(static_cast<size_t>(num_choices));
+}
 
 void Stream::Impl::push(Event event) {
   {
     const std::lock_guard lock(mutex_);
     if (has_ended_) return;
-    const bool is_last =
-        std::holds_alternative<FinishEvent>(event) || std::holds_alternative<ErrorEvent>(event);
+    const bool is_finish = std::holds_alternative<FinishEvent>(event);
+    const bool is_error = std::holds_alternative<ErrorEvent>(event);
     events_.push_back(std::move(event));
-    has_ended_ = is_last;
+    if (is_finish) --num_open_;
+    has_ended_ = is_error || num_open_ == 0;
   }
   arrived_.notify_all();
 }
@@ -52,15 +55,16 @@ std::optional<Event> Stream::Impl::next() {
 
 bool Stream::Impl::wait_for(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
-  return arrived_.wait_for(lock, time, [&] { return !events_.empty() || has_ended_; });
+  const auto has_news = [&] { return !events_.empty() || has_ended_; };
+  return time.count() <= 0 ? has_news() : arrived_.wait_for(lock, time, has_news);
 }
 
-void Stream::Impl::cancel() {
+void Stream::Impl::cancel(int32_t choice) {
   {
     const std::lock_guard lock(mutex_);
     if (has_ended_) return;
   }
-  inbox_->cancel(sequence_id_);
+  inbox_->cancel(shared_from_this(), choice);
 }
 
 Stream::Stream(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -68,14 +72,14 @@ Stream::Stream(Stream&&) noexcept = default;
 
 Stream& Stream::operator=(Stream&& other) noexcept {
   if (this != &other) {
-    if (impl_) impl_->cancel();
+    if (impl_) impl_->cancel(-1);
     impl_ = std::move(other.impl_);
   }
   return *this;
 }
 
 Stream::~Stream() {
-  if (impl_) impl_->cancel();
+  if (impl_) impl_->cancel(-1);
 }
 
 std::optional<Event> Stream::next() {
@@ -87,11 +91,11 @@ bool Stream::wait_for(std::chrono::milliseconds time) {
 }
 
 void Stream::cancel() {
-  impl_->cancel();
+  impl_->cancel(-1);
 }
 
-void Stream::cancel(int32_t /*choice*/) {
-  impl_->cancel();
+void Stream::cancel(int32_t choice) {
+  impl_->cancel(choice);
 }
 
 }  // namespace headrace

@@ -1,4 +1,5 @@
-// The queue between the engine and the reader of one request's events. Thread-safe.
+// The queue between the engine and the reader of one request's events. Thread-safe, but for
+// `choices`.
 #pragma once
 
 #include <condition_variable>
@@ -7,38 +8,46 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "headrace/engine.h"
 
 namespace headrace {
 
 class Inbox;
+struct Sequence;
 
-class Stream::Impl {
+class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
  public:
-  Impl(std::shared_ptr<Inbox> inbox, uint64_t sequence_id);
+  Impl(std::shared_ptr<Inbox> inbox, uint64_t request_id, int32_t num_choices);
 
-  /// From the engine's thread. A FinishEvent or an ErrorEvent is the last; what comes after it is
-  /// dropped. Where this throws (memory), nothing was pushed.
+  uint64_t request_id() const { return request_id_; }
+
+  /// From the engine's thread. An ErrorEvent or the FinishEvent of the last choice is the last;
+  /// what comes after it is dropped. Where this throws (memory), nothing was pushed.
   void push(Event event);
   /// Ends the stream with an error for want of memory, and needs none itself. Nothing if it has
   /// ended.
   void break_off() noexcept;
   /// Whether break_off() ended it.
   bool has_broken_off() const noexcept;
+
   /// Waits for the next event; nothing once the last one was read.
   std::optional<Event> next();
   bool wait_for(std::chrono::milliseconds time);
-  /// Asks the engine to cancel unless the end has been pushed already.
-  void cancel();
+  /// Asks the engine to cancel a choice, or with -1 all, unless the end has been pushed already.
+  void cancel(int32_t choice);
+
+  /// The request's sequences that have not ended. The engine's thread alone may touch them.
+  std::vector<Sequence*> choices;
 
  private:
   const std::shared_ptr<Inbox> inbox_;
-  const uint64_t sequence_id_;
-
+  const uint64_t request_id_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Event> events_;
+  int32_t num_open_;             // choices that have not finished
   bool has_ended_ = false;       // the last event was pushed, or the stream broke off
   bool has_broken_off_ = false;  // ended without a last event to read
   bool owes_error_ = false;      // the reader has not seen the error for it yet

@@ -217,7 +217,9 @@ TEST(MakeEngine, ChecksItsOptions) {
   EXPECT_EQ(error_of({.block_tokens = 24}), "block_tokens");
   EXPECT_EQ(error_of({.chunk_tokens = 0}), "chunk_tokens");
   EXPECT_EQ(error_of({.max_sequences = 0}), "max_sequences");
-  EXPECT_EQ(error_of({.context = 100, .kv_tokens = 99}), "kv_tokens");
+  EXPECT_EQ(error_of({.context = 100, .kv_tokens = 31}), "kv_tokens");
+  EXPECT_EQ(error_of({.context = 100, .kv_bytes = 100}), "kv_bytes");
+  EXPECT_EQ(error_of({.max_slowdown = 1}), "max_slowdown");
   auto engine = make_engine(*loaded.model, {});
   ASSERT_TRUE(engine.ok());
   EXPECT_EQ((*engine)->max_context(), 256);

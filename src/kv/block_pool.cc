@@ -12,7 +12,7 @@ BlockPool::BlockPool(int32_t num_blocks) {
   next_.resize(size + 1);
   previous_.resize(size + 1);
   next_[size] = previous_[size] = num_blocks;
-  for (int32_t block = 0; block < num_blocks; ++block) link_last(block);
+  for (int32_t block = 0; block < num_blocks; ++block) link_before(block, num_blocks);
 }
 
 int32_t BlockPool::references(int32_t block) const {
@@ -33,9 +33,10 @@ void BlockPool::retain(int32_t block) {
   ++references_[static_cast<size_t>(block)];
 }
 
-void BlockPool::release(int32_t block) {
+void BlockPool::release(int32_t block, bool is_useful) {
   HEADRACE_CHECK_GT(references(block), 0);
-  if (--references_[static_cast<size_t>(block)] == 0) link_last(block);
+  if (--references_[static_cast<size_t>(block)] > 0) return;
+  link_before(block, is_useful ? num_blocks() : next_.back());
 }
 
 void BlockPool::unlink(int32_t block) {
@@ -46,14 +47,13 @@ void BlockPool::unlink(int32_t block) {
   --num_unreferenced_;
 }
 
-void BlockPool::link_last(int32_t block) {
-  const int32_t end = num_blocks();
+void BlockPool::link_before(int32_t block, int32_t next) {
   const auto at = static_cast<size_t>(block);
-  const int32_t last = previous_.back();
-  next_[at] = end;
-  previous_[at] = last;
-  next_[static_cast<size_t>(last)] = block;
-  previous_.back() = block;
+  const int32_t previous = previous_[static_cast<size_t>(next)];
+  next_[at] = next;
+  previous_[at] = previous;
+  next_[static_cast<size_t>(previous)] = block;
+  previous_[static_cast<size_t>(next)] = block;
   ++num_unreferenced_;
 }
 

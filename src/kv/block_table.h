@@ -1,5 +1,5 @@
-// One sequence's blocks in one cache group: which block holds which positions. Owns its references
-// and its reservation. Block ids only: must not know models, tensors or requests.
+// One sequence's blocks in one cache group: which block holds which positions. Owns its references.
+// Block ids only: must not know models, tensors or requests.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +17,39 @@ class BlockTable {
   /// Equal to kNoBlock of backend/kv_view.h, which reads the table.
   static constexpr int32_t kReleasedBlock = -1;
 
-  /// Reserves what a sequence of up to `max_tokens` tokens needs in steps of up to
-  /// `max_step_tokens`; group.can_reserve(max_blocks_held(...)) must hold. `group` must outlive the
-  /// table.
-  BlockTable(CacheGroup& group, int64_t max_tokens, int64_t max_step_tokens);
+  /// For up to `max_tokens` tokens; no memory is asked for later. `group` must outlive the table.
+  /// Throws std::bad_alloc.
+  BlockTable(CacheGroup& group, int64_t max_tokens);
   BlockTable(BlockTable&& other) noexcept;
   BlockTable& operator=(BlockTable&&) = delete;
   ~BlockTable();
 
-  /// Takes blocks for the tokens [0, num_tokens).
-  void grow(int64_t num_tokens);
+  /// Blocks that grow() would take.
+  int64_t num_missing(int64_t num_tokens) const;
+  /// Takes blocks for the tokens [0, num_tokens). False, and nothing taken, where the group has not
+  /// enough.
+  bool grow(int64_t num_tokens);
+  /// One more entry: a block of others, which gets a reference more.
+  void append_shared(int32_t block);
+  /// One more entry, that nothing reads any more; only before any other kind.
+  void append_released();
+  /// Another block of the same content instead of the one that entry `index` has.
+  void replace(size_t index, int32_t block);
   /// Gives back the blocks that no query at `next_position` or later can read.
   void reclaim(int64_t next_position);
-  /// Gives all blocks back; the reservation stays.
+  /// Gives all blocks back, the last first, so that the end of a prefix is forgotten before its
+  /// beginning.
   void clear();
 
   std::span<const int32_t> blocks() const { return blocks_; }
   int64_t num_held() const { return static_cast<int64_t>(blocks_.size()) - num_released_; }
+  int64_t num_released() const { return num_released_; }
 
   /// Throws InternalError unless released entries come first and all others are held.
   void check_invariants() const;
 
  private:
   CacheGroup* group_;
-  int64_t num_reserved_;
   std::vector<int32_t> blocks_;
   int64_t num_released_ = 0;  // entries at the front that are kReleasedBlock
 };

@@ -15,8 +15,7 @@ namespace {
 TEST(BlockTable, GrowsByWholeBlocksAndReturnsThem) {
   CacheGroup group({.block_tokens = 16, .window = 0}, 4);
   {
-    BlockTable table(group, 64, 64);
-    EXPECT_EQ(group.num_reserved(), 4);
+    BlockTable table(group, 100);
     table.grow(1);
     EXPECT_EQ(table.blocks().size(), 1U);
     table.grow(16);
@@ -25,15 +24,16 @@ TEST(BlockTable, GrowsByWholeBlocksAndReturnsThem) {
     EXPECT_EQ(table.blocks().size(), 2U);
     table.reclaim(1000);
     EXPECT_EQ(table.num_held(), 2) << "without a window nothing slides out";
-    EXPECT_THROW(table.grow(65), InternalError) << "past the reservation";
-  }
+    EXPECT_FALSE(table.grow(65)) << "more than there are";
+    EXPECT_EQ(table.num_held(), 2) << "and none was taken";
+    EXPECT_TRUE(table.grow(64));
+      }
   EXPECT_EQ(group.pool().num_unreferenced(), 4);
-  EXPECT_EQ(group.num_reserved(), 0);
 }
 
 TEST(BlockTable, WindowGivesBlocksBackExactlyWhenNoQueryCanReadThem) {
   CacheGroup group({.block_tokens = 4, .window = 6}, 8);
-  BlockTable table(group, 100, 4);
+  BlockTable table(group, 100);
   table.grow(12);
   // The query at 8 reads keys 3..8: key 3 is in block 0.
   table.reclaim(8);
@@ -48,14 +48,13 @@ TEST(BlockTable, WindowGivesBlocksBackExactlyWhenNoQueryCanReadThem) {
 
 TEST(BlockTable, MovedFromTableHoldsNothing) {
   CacheGroup group({.block_tokens = 16, .window = 0}, 2);
-  BlockTable first(group, 32, 32);
+  BlockTable first(group, 32);
   first.grow(20);
   {
     BlockTable second(std::move(first));
     EXPECT_EQ(second.num_held(), 2);
   }
   EXPECT_EQ(group.pool().num_unreferenced(), 2);
-  EXPECT_EQ(group.num_reserved(), 0);
 }
 
 TEST(CacheGroup, MaxBlocksHeldIsReachedAndNeverPassed) {
@@ -68,7 +67,7 @@ TEST(CacheGroup, MaxBlocksHeldIsReachedAndNeverPassed) {
         // Every phase of the block borders: the first step may be shorter.
         for (int64_t first = 1; first <= step; ++first) {
           CacheGroup group(geometry, 200);
-          BlockTable table(group, 400, step);
+          BlockTable table(group, 400);
           int64_t done = 0;
           for (int64_t rows = first; done + rows <= 400; done += rows, rows = step) {
             table.reclaim(done);
@@ -96,15 +95,14 @@ TEST(BlockTable, RandomTracesKeepBlocksApart) {
     std::vector<Running> running;
     for (int step = 0; step < 5000; ++step) {
       const int64_t wanted = 1 + static_cast<int64_t>(random() % 300);
-      if (random() % 4 == 0 && group.can_reserve(max_blocks_held(group.geometry(), wanted, 32))) {
-        running.push_back({std::make_unique<BlockTable>(group, wanted, 32), wanted, 0});
+      if (random() % 4 == 0) {
+        running.push_back({std::make_unique<BlockTable>(group, wanted), wanted, 0});
       }
       for (auto& one : running) {
         const int64_t rows = std::min<int64_t>(1 + static_cast<int64_t>(random() % 32),
                                                one.max_tokens - one.num_tokens);
         one.table->reclaim(one.num_tokens);
-        one.table->grow(one.num_tokens + rows);
-        one.num_tokens += rows;
+        if (one.table->grow(one.num_tokens + rows)) one.num_tokens += rows;
       }
       std::erase_if(running, [&](const Running& one) {
         return one.num_tokens == one.max_tokens || random() % 20 == 0;

@@ -51,7 +51,7 @@ float least_logit_needed(const SamplingParams& params, const RowSummary& summary
 }
 
 /// The model's row, from the edited one.
-std::span<const float> models_row(const RowAnswer& row) {
+std::span<float> models_row(const RowAnswer& row) {
   const std::span<float> logits = row.read();
   for (const LogitEdit& edit : row.edits) logits[static_cast<size_t>(edit.id)] = edit.original;
   return logits;
@@ -148,20 +148,9 @@ void Chain::set_logprobs(const RowAnswer& row, float logit, SampledToken& token)
   for (const LogitEdit& edit : row.edits) {
     if (edit.id == token.id) logit = edit.original;
   }
-  const double normaliser = row.summary.log_sum_exp;
-  const auto logprob = [&](float of) {
-    return static_cast<float>(static_cast<double>(of) - normaliser);
-  };
-  token.logprob = logprob(logit);
-  if (request_->num_logprobs > kMaxTopLogits) {
-    token.top =
-        top_logprobs(models_row(row), static_cast<size_t>(request_->num_logprobs), normaliser);
-    return;
-  }
-  token.top.reserve(row.summary.model_top.size());
-  for (const TokenLogit& one : row.summary.model_top) {
-    token.top.push_back({one.id, logprob(one.logit)});
-  }
+  token.logprob = logprob_of(logit, row.summary.log_sum_exp);
+  const auto read = [&] { return models_row(row); };
+  token.top = model_top(row.summary, request_->num_logprobs, read);
 }
 
 }  // namespace headrace

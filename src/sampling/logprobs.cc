@@ -72,4 +72,17 @@ TokenId argmax(std::span<const float> logits) {
   return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
+std::vector<TokenLogprob> model_top(const RowSummary& summary, int32_t num_top,
+                                    FunctionRef<std::span<float>()> read) {
+  if (num_top > kMaxTopLogits) {
+    return top_logprobs(read(), static_cast<size_t>(num_top), summary.log_sum_exp);
+  }
+  std::vector<TokenLogprob> out;
+  out.reserve(summary.model_top.size());
+  for (const TokenLogit& one : summary.model_top) {
+    out.push_back({one.id, logprob_of(one.logit, summary.log_sum_exp)});
+  }
+  return out;
+}
+
 }  // namespace headrace

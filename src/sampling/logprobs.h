@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/sample_rows.h"
+#include "base/function_ref.h"
 #include "headrace/request.h"
 #include "headrace/result.h"
 
@@ -25,6 +26,16 @@ std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t cou
 inline std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t count) {
   return top_logprobs(logits, count, log_sum_exp(logits));
 }
+
+/// The natural log of a probability, from the logit and its row's log_sum_exp.
+inline float logprob_of(float logit, double normaliser) {
+  return static_cast<float>(static_cast<double>(logit) - normaliser);
+}
+
+/// The `num_top` most likely tokens of a model's row: from the summary, or where that does not hold
+/// so many, from the row itself.
+std::vector<TokenLogprob> model_top(const RowSummary& summary, int32_t num_top,
+                                    FunctionRef<std::span<float>()> read);
 
 /// The id of the largest logit; ties go to the smaller id. `logits` is not empty.
 TokenId argmax(std::span<const float> logits);

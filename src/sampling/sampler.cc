@@ -1,6 +1,8 @@
 // See sampler.h.
 #include "sampling/sampler.h"
 
+#include "sampling/logprobs.h"
+
 namespace headrace {
 
 Sampler::Sampler(Backend& backend, int64_t max_rows, int64_t vocab_size)
@@ -25,6 +27,17 @@ void Sampler::add(const Chain& chain, const TokenHistory& history) {
   queries_.push_back(chain.ask(history, edits_));
 }
 
+void Sampler::add_score(TokenId token, int32_t num_top) {
+  rows_.push_back({.token = token, .num_top = num_top});
+  // An edit that changes nothing, for its note of the logit.
+  edits_.begin_row();
+  edits_.of(token);
+  RowQuery query;
+  query.wants_log_sum_exp = true;
+  if (num_top <= kMaxTopLogits) query.num_model_top = num_top;
+  queries_.push_back(query);
+}
+
 void Sampler::run(const Tensor& logits) {
   logits_ = logits;
   for (size_t i = 0; i < queries_.size(); ++i) queries_[i].edits = edits_.row(i);
@@ -37,8 +50,19 @@ Result<SampledToken> Sampler::choose(size_t row) {
     backend_.read_row(logits_, static_cast<int64_t>(row), row_);
     return std::span<float>(row_);
   };
+  if (rows_[row].chain == nullptr) return score(row, read);
   return rows_[row].chain->choose({summaries_[row], queries_[row].edits, read}, rows_[row].history,
                                   candidates_);
+}
+
+Result<SampledToken> Sampler::score(size_t row, FunctionRef<std::span<float>()> read) const {
+  const RowSummary& summary = summaries_[row];
+  HEADRACE_TRY(check_logits(summary));
+  SampledToken out;
+  out.id = rows_[row].token;
+  out.logprob = logprob_of(queries_[row].edits.front().original, summary.log_sum_exp);
+  out.top = model_top(summary, rows_[row].num_top, read);
+  return out;
 }
 
 }  // namespace headrace

@@ -20,16 +20,23 @@ class Sampler {
   void clear();
   /// One more row; `chain` and the tokens of `history` must stay until its token is chosen.
   void add(const Chain& chain, const TokenHistory& history);
+  /// One more row, in which nothing is chosen: the log-probability of `token` is wanted, and those
+  /// of the `num_top` most likely.
+  void add_score(TokenId token, int32_t num_top);
   /// Asks about logits [rows added, vocab_size]. Edits them in place.
   void run(const Tensor& logits);
-  /// The token of a row. Errors: see Chain::choose.
+  /// The token of a row, chosen or as given to add_score. Errors: see Chain::choose.
   Result<SampledToken> choose(size_t row);
 
  private:
   struct Row {
-    const Chain* chain = nullptr;
-    TokenHistory history;
+    const Chain* chain = nullptr;  ///< none: a score
+    TokenHistory history{};
+    TokenId token = -1;  ///< of a score
+    int32_t num_top = 0;
   };
+
+  Result<SampledToken> score(size_t row, FunctionRef<std::span<float>()> read) const;
 
   Backend& backend_;
   Tensor logits_;

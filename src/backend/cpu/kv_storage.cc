@@ -2,6 +2,7 @@
 #include "backend/cpu/kv_storage.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "backend/cpu/kernels/attention_args.h"
@@ -16,7 +17,7 @@ constexpr uint64_t kPageAlignment = 64;
 class CpuKvStorage final : public KvStorage {
  public:
   CpuKvStorage(const KvPageLayout& layout, int64_t num_layers, int64_t num_blocks)
-      : layout_(layout), num_layers_(num_layers) {
+      : layout_(layout), num_layers_(num_layers), num_blocks_(num_blocks) {
     HEADRACE_CHECK(layout.num_kv_heads > 0 && layout.head_dim > 0 &&
                    layout.head_dim <= kMaxHeadDim && layout.block_tokens > 0);
     HEADRACE_CHECK_EQ(layout.block_tokens % kKeyPanelTokens, 0);
@@ -46,6 +47,12 @@ class CpuKvStorage final : public KvStorage {
 
   size_t bytes() const override { return bytes_; }
 
+  void copy_block(int32_t from, int32_t to) override {
+    HEADRACE_CHECK(from >= 0 && from < num_blocks_ && to >= 0 && to < num_blocks_ && from != to);
+    std::memcpy(base_ + static_cast<size_t>(to) * block_bytes_,
+                base_ + static_cast<size_t>(from) * block_bytes_, block_bytes_);
+  }
+
  private:
   struct Free {
     void operator()(std::byte* data) const { std::free(data); }
@@ -53,6 +60,7 @@ class CpuKvStorage final : public KvStorage {
 
   KvPageLayout layout_;
   int64_t num_layers_ = 0;
+  int64_t num_blocks_ = 0;
   size_t page_bytes_ = 0;
   size_t block_bytes_ = 0;
   size_t bytes_ = 0;
