@@ -146,6 +146,7 @@ _KEYWORDS = {
     "--pre-tokenizer": "pre_tokenizer=",
     "--no-pack": "pack=False",
     "--isa": "isa=",
+    "--kv-memory": "kv_bytes=",
     "-m FILE": "model=",
     "-c": "context=",
     "-t": "threads=",

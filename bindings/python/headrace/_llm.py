@@ -42,7 +42,9 @@ class LLM:
             made for, or what fits the memory.
         threads: None: as many as this process may use processors.
         max_sequences: Requests that may run at once; others wait.
-        kv_tokens: Tokens that the cache holds for all requests together. None: `context`.
+        kv_tokens: Tokens that the cache holds for all requests together. None: as many as
+            `max_sequences` of them can have, or half of the memory that is free.
+        kv_bytes: The same in bytes.
         kv_type: The type of cached keys and values: "q12", "q8", "f16", "f32".
         isa: The instruction set of the kernels. None: $HEADRACE_ISA, else the best of the machine.
         pin: Keep each thread on a processor of its own.
@@ -80,6 +82,7 @@ class LLM:
         threads: Optional[int] = None,
         max_sequences: int = 16,
         kv_tokens: Optional[int] = None,
+        kv_bytes: Optional[int] = None,
         kv_type: Optional[str] = None,
         isa: Optional[str] = None,
         pin: bool = False,
@@ -98,7 +101,7 @@ class LLM:
         progress: Optional[Progress] = None,
     ) -> None:
         counts = {"context": context, "threads": threads, "max_sequences": max_sequences,
-                  "kv_tokens": kv_tokens, "chunk_tokens": chunk_tokens,
+                  "kv_tokens": kv_tokens, "kv_bytes": kv_bytes, "chunk_tokens": chunk_tokens,
                   "block_tokens": block_tokens, "max_waiting": max_waiting,
                   "max_wait_ms": max_wait_ms, "aging_ms": aging_ms}
         flags = {"pin": pin, "pack": pack, "full_head": full_head, "prefix_cache": prefix_cache}
@@ -352,8 +355,9 @@ def _count(value: Optional[int], name: str) -> Optional[int]:
     if value is None:
         return None
     count = integer(value, name)
-    if not 0 <= count < 2**31:
-        raise OutOfRangeError(f"expected 0 to 2**31 - 1, found {count}", name)
+    most = 2**63 if name == "kv_bytes" else 2**31
+    if not 0 <= count < most:
+        raise OutOfRangeError(f"expected 0 to {most - 1}, found {count}", name)
     return count
 
 

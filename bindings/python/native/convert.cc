@@ -168,6 +168,7 @@ EngineOptions engine_options_of(const py::dict& from) {
   EngineOptions to;
   put_item<int64_t>(to.max_sequences, from, "max_sequences");
   put_item<int64_t>(to.kv_tokens, from, "kv_tokens");
+  put_item<uint64_t>(to.kv_bytes, from, "kv_bytes");
   put_item<bool>(to.prefix_cache, from, "prefix_cache");
   put_item<int64_t>(to.max_waiting, from, "max_waiting");
   put_item<int64_t>(to.max_wait_ms, from, "max_wait_ms");

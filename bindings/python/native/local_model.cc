@@ -28,8 +28,6 @@ Result<std::shared_ptr<LocalModel>> LocalModel::open(const std::string& path,
                                                      EngineOptions engine_options) {
   std::shared_ptr<LocalModel> model(new LocalModel);
   HEADRACE_ASSIGN(model->opened_, open_model(path, options));
-  // All requests share the cache that was planned for one; a single one may fill it.
-  if (engine_options.kv_tokens == 0) engine_options.kv_tokens = model->opened_->context;
   HEADRACE_ASSIGN(model->engine_, model->opened_->start_engine(std::move(engine_options)));
   OpenedModel& opened = *model->opened_;
   model->default_sampling_ = sampling_defaults(opened.checkpoint->metadata(), opened.warnings);
@@ -53,6 +51,12 @@ Result<LocalModel::Use> LocalModel::use() {
   if (is_abandoned_->load()) return after_fork();
   const std::lock_guard lock(mutex_);
   if (is_closing_) return closed();
+  users_.insert(std::this_thread::get_id());
+  return Use(*this);
+}
+
+LocalModel::Use LocalModel::use_for_waiting() {
+  const std::lock_guard lock(mutex_);
   users_.insert(std::this_thread::get_id());
   return Use(*this);
 }

@@ -32,7 +32,7 @@ class LocalModel {
   LocalModel(const LocalModel&) = delete;
   LocalModel& operator=(const LocalModel&) = delete;
 
-  /// While one is alive, the model stays open.
+  /// While one is alive, the model is not freed.
   class Use {
    public:
     explicit Use(LocalModel& model) : model_(&model) {}
@@ -44,6 +44,9 @@ class LocalModel {
   };
   /// Errors: invalid_argument (closed, or made before a fork and used in its child).
   Result<Use> use();
+  /// For who waits for a Run: also while the model closes, which waits for them. (A thread that
+  /// came back to an interpreter that has ended would end the process.)
+  Use use_for_waiting();
 
   // For who has a Use.
   const OpenedModel& opened() const { return *opened_; }

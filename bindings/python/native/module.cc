@@ -111,12 +111,13 @@ class PyRun {
 
   void wait() {
     check_process();
-    wait_until([&](milliseconds time) { return used([&] { return run_->wait_for_end(time); }); });
+    const auto use = model_->use_for_waiting();
+    wait_until([&](milliseconds time) { return run_->wait_for_end(time); });
   }
   py::list next_pieces() {
     check_process();
-    wait_until(
-        [&](milliseconds time) { return used([&] { return run_->wait_for_pieces(time); }); });
+    const auto use = model_->use_for_waiting();
+    wait_until([&](milliseconds time) { return run_->wait_for_pieces(time); });
     return pieces_of(run_->take_pieces(), *tokenizer_);
   }
   void cancel() { run_->cancel(); }
@@ -129,12 +130,6 @@ class PyRun {
   /// In the child of a fork nothing would ever come, and locks may be taken for ever.
   void check_process() const {
     if (model_->is_abandoned()) value_or_raise(model_->use());
-  }
-  /// A closed model's requests end by themselves, but whoever waits for one is waited for.
-  template <class Wait>
-  bool used(Wait wait) {
-    const auto use = model_->use();
-    return wait();
   }
 
   std::shared_ptr<LocalModel> model_;

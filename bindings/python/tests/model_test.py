@@ -57,7 +57,8 @@ def test_a_file_that_is_cut(tiny_path, tmp_path):
     ("pack", None, TypeError), ("chunk_tokens", 0, ValueError), ("chunk_tokens", 10**6, ValueError),
     ("block_tokens", 17, ValueError), ("max_sequences", 0, ValueError),
     ("max_sequences", 10**6, ValueError), ("max_sequences", True, TypeError),
-    ("kv_tokens", 5, ValueError), ("pre_tokenizer", "none-such", headrace.HeadraceError),
+    ("kv_tokens", 5, ValueError), ("kv_bytes", 2**60, headrace.ResourceExhaustedError),
+    ("kv_bytes", 2**70, ValueError), ("pre_tokenizer", "none-such", headrace.HeadraceError),
     ("chat_template", 5, TypeError), ("chat_template", "{{", ValueError),
     ("max_slowdown", "x", TypeError), ("name", b"x", TypeError), ("name", "\ud800", ValueError),
 ])
@@ -111,6 +112,9 @@ def test_stats(llm):
     llm.generate("hello", GREEDY)
     stats = llm.stats()
     assert stats.num_running == stats.num_waiting == 0
+    assert stats.num_steps > 0 and stats.prompt_tokens > 0 and stats.num_length > 0
+    assert stats.generated_tokens >= 12 and stats.forward_ms > 0
+    assert stats.groups[0].num_blocks > 0 and stats.groups[0].window == 0
     assert 0 <= stats.kv_usage <= 1 and 0 <= stats.token_slot_utilisation <= 1
     assert set(stats.memory_rungs) >= {"evict_prefixes", "preempt", "fail_request"}
 
