@@ -217,8 +217,9 @@ Result<void> check_options(const OpenOptions& options) {
     return wrong("the number of threads must be in 1..1024, got " +
                  std::to_string(options.num_threads));
   }
-  if (options.context < 0) {
-    return wrong("the context must be positive, got " + std::to_string(options.context));
+  if (options.context < 0 || options.context == 1) {
+    return wrong("the context must be 2 tokens or more, or 0 for what fits, got " +
+                 std::to_string(options.context));
   }
   if (options.block_tokens < 16 || options.block_tokens > 256 || options.block_tokens % 16 != 0) {
     return wrong("a KV block must be 16 to 256 tokens and a multiple of 16, got " +

@@ -118,9 +118,12 @@ Option no_pack_option(bool* target) {
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
   Option context =
-      make_option("-c,--ctx-size,--context", "N", "Tokens of context, prompt and answer together",
-                  &args.context, "the model's, or what fits the memory");
-  context.min_value = 2;
+      make_option("-c,--ctx-size,--context", "N",
+                  "Tokens of context, prompt and answer together; auto: the model's, or what fits "
+                  "the memory",
+                  &args.context, "auto");
+  context.min_value = 0;
+  context.takes_auto = true;
   options.push_back(in_group(context));
   Option threads = make_option("-t,--threads", "N", "Threads", &args.threads,
                                "the processors this process may use");

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "engine/fallback_engine.h"
 #include "engine/test_engine.h"
 
 namespace headrace {
@@ -142,6 +143,52 @@ TEST(MemoryLadder, PastTheWholePoolIsRefusedAtTheDoor) {
   for (const char* text : {"200", "100", "256", "KV cache"}) {
     EXPECT_NE(refused.error().message.find(text), std::string::npos) << refused.error().message;
   }
+}
+
+/// An engine that runs on its own thread, and holds as few requests as that.
+std::unique_ptr<Engine> threaded(const std::string& name, int64_t max_waiting, bool runs) {
+  EngineOptions options = tight_options(400);
+  options.max_waiting = max_waiting;
+  ModelInfo info;
+  info.name = name;
+  info.vocab_size = kVocab;
+  const auto num_blocks = engine_blocks(options, kOneGroup);
+  EngineParts parts;
+  parts.runner = std::make_unique<ChecksumRunner>(info, kOneGroup, num_blocks);
+  parts.clock = std::make_shared<StepClock>();
+  parts.random = std::make_shared<CountingRandom>();
+  auto engine = std::make_unique<EngineImpl>(std::move(parts), options, kOneGroup, num_blocks);
+  if (runs) engine->start();
+  return engine;
+}
+
+TEST(MemoryLadder, ALighterModelAnswersWhereThatIsAllowed) {
+  // The first takes one request and does not get to it.
+  auto both = make_fallback_engine(threaded("heavy", 1, false), threaded("light", 9, true), {});
+  ASSERT_TRUE(both.ok());
+  Engine& engine = **both;
+  Request request = long_request(0, 40, 5);
+  const auto waiting = engine.submit(request);
+  ASSERT_TRUE(waiting.ok());
+  const auto refused = engine.submit(request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::overloaded);
+  request.may_use_lighter_model = true;
+  auto stream = engine.submit(request);
+  ASSERT_TRUE(stream.ok());
+  const Outcome got = read(*stream);
+  expect_same(got, expected(request, 400));
+  EXPECT_EQ(got.finish->stats.model, "light");
+  EXPECT_EQ(engine.stats().rung(MemoryRung::lighter_model), 1);
+  EXPECT_EQ(engine.model().name, "heavy");
+}
+
+TEST(MemoryLadder, ALighterModelMustReadTheSameTokens) {
+  const auto both =
+      make_fallback_engine(threaded("heavy", 1, false), threaded("light", 9, false),
+                           {.tokenizer_fingerprint = "a", .lighter_tokenizer_fingerprint = "b"});
+  ASSERT_FALSE(both.ok());
+  EXPECT_EQ(both.error().code, ErrorCode::mismatch);
 }
 
 // A full pool over many requests of random lengths: nearly all slots of held blocks are in use, and

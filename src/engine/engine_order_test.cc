@@ -151,6 +151,21 @@ TEST(EngineOrder, WaitsForCompanyNoLongerThanToldTo) {
   EXPECT_EQ(fixture.scheduler().num_running(), 4U);
 }
 
+TEST(EngineOrder, CompanyIsOfLikeLength) {
+  EngineOptions options = small_options();
+  options.max_wait_ms = 50;
+  options.max_sequences = 2;
+  options.chunk_tokens = 200;
+  Line line(options);
+  const size_t lengths[] = {100, 10, 90, 12};
+  for (size_t i = 0; i < 4; ++i) {
+    const TokenId first = static_cast<TokenId>(200 * i);
+    line.add(std::string(1, static_cast<char>('a' + i)),
+             request_of(prompt_of(lengths[i], first), 2, 5));
+  }
+  EXPECT_EQ(line.order(), "acbd");
+}
+
 TEST(EngineOrder, AnIdleThreadWakesForThoseWhoWait) {
   EngineOptions options = small_options();
   options.max_wait_ms = 20;

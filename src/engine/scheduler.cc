@@ -63,6 +63,7 @@ void Scheduler::add(std::vector<std::unique_ptr<Sequence>> choices) {
 
 Batch& Scheduler::plan_step() {
   planned_ns_ = clock_.now_ns();
+  last_admitted_tokens_ = 0;
   batch_.clear();
   wake_ns_ = 0;
   expire(planned_ns_);
