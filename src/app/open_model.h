@@ -19,6 +19,7 @@
 #include "headrace/result.h"
 #include "model/config.h"
 #include "model/model.h"
+#include "store/model_store.h"
 #include "text/chat_template/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -81,6 +82,14 @@ struct OpenedModel {
 /// Resolves `reference` to a file: an existing path, a name in the store or the catalogue; empty is
 /// the default model. Does not fetch. Errors: not_found with the way out (`headrace pull NAME`).
 Result<std::string> resolve_model(const std::string& reference);
+
+/// Gets a model of the catalogue into the store; returns its path.
+using FetchModel =
+    std::function<Result<std::string>(const ModelStore& store, const std::string& name)>;
+
+/// `resolve_model`, where the default model is fetched if it was meant and is not there. Errors:
+/// those of resolve_model and of `fetch`.
+Result<std::string> resolve_or_fetch(const std::string& reference, const FetchModel& fetch);
 
 /// What of the options needs no model: numbers, and names of the KV type and instruction set (also
 /// the one in HEADRACE_ISA). Errors: invalid_argument; unsupported (this machine lacks it).

@@ -144,12 +144,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
 }
 
 Result<std::string> find_model(const ModelArgs& args, bool may_pull) {
-  auto path = resolve_model(args.model);
-  if (path.ok() || !may_pull || !args.model.empty() || path.error().code != ErrorCode::not_found) {
-    return path;
-  }
-  HEADRACE_ASSIGN(const ModelStore store, ModelStore::open());
-  return fetch_model(store, ModelStore::default_model().name);
+  return may_pull ? resolve_or_fetch(args.model, fetch_model) : resolve_model(args.model);
 }
 
 Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull,
