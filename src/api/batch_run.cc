@@ -95,7 +95,7 @@ class Run {
   void wait() {
     std::unique_lock lock(mutex_);
     while (num_working_ > 0) {
-      changed_.wait_for(lock, kProgressEvery);
+      changed_.wait_for(lock, kProgressEvery, [&] { return num_working_ == 0; });
       const BatchCounts now = counts_;
       lock.unlock();
       hooks_.progress(now);

@@ -2,30 +2,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "api/answered_lines.h"
+#include "api/batch_files.h"
 #include "api/batch_run.h"
 #include "api/run_request.h"
 #include "app/memory_plan.h"
 #include "app/sampling_defaults.h"
 #include "base/clock.h"
-#include "base/os/append_file.h"
-#include "base/os/file_lock.h"
 #include "base/os/signals.h"
 #include "base/os/system_limits.h"
+#include "cli/batch_report.h"
 #include "cli/commands.h"
 #include "cli/make_option.h"
 #include "cli/model_options.h"
 #include "cli/parse_bytes.h"
-#include "cli/progress_bar.h"
 #include "cli/report.h"
 #include "cli/sampling_options.h"
 #include "cli/served_model.h"
@@ -34,8 +30,6 @@ namespace headrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kGoOn = "run the same command again to go on";
 
 struct BatchArgs {
   ModelArgs model;
@@ -52,12 +46,6 @@ struct BatchArgs {
   bool quiet = false;
   bool json = false;
 };
-
-/// A file that a later run can go on with: on a disk, or not there yet.
-bool can_resume(const std::string& path) {
-  std::error_code ignored;
-  return path != "-" && (!fs::exists(path, ignored) || fs::is_regular_file(path, ignored));
-}
 
 Result<void> check_args(const BatchArgs& args) {
   const auto wrong = [](std::string message, std::string where, std::string hint = "") {
@@ -81,42 +69,6 @@ Result<void> check_args(const BatchArgs& args) {
   return check_sampling(args.sampling);
 }
 
-Result<InputStream> open_input(const BatchArgs& args) {
-  if (args.input == "-") return InputStream::standard_input();
-  return InputStream::open(args.input);
-}
-
-/// Held until the end, so that no two runs write one file.
-Result<std::optional<FileLock>> lock_output(const BatchArgs& args) {
-  if (!can_resume(args.output)) return std::optional<FileLock>();
-  auto lock = FileLock::acquire(args.output, [] { return false; });
-  if (lock.ok()) return std::optional<FileLock>(std::move(lock).value());
-  if (lock.error().code == ErrorCode::cancelled) {
-    return Error{ErrorCode::io_error, "another headrace batch is writing it", args.output,
-                 "wait for that one, or name another file"};
-  }
-  return Error{ErrorCode::io_error, "cannot be written", args.output,
-               "check its folder and rights"};
-}
-
-/// What the output has already. Errors: it holds something else, which must not be lost.
-Result<api::AnsweredLines> read_answered(const BatchArgs& args, const api::ServedModel& model) {
-  if (!can_resume(args.output) || args.overwrite) return api::AnsweredLines();
-  const auto refused = [&](Error error) {
-    error.hint = "name another file, or give --overwrite to lose what is in it";
-    return std::move(error).at(args.output);
-  };
-  HEADRACE_ASSIGN(InputStream file, InputStream::open(args.output));
-  auto answered = api::AnsweredLines::read(file, model.name, model.fingerprint);
-  if (!answered.ok()) return refused(std::move(answered).error());
-  if (args.input != "-" && answered->num_lines() > 0) {
-    HEADRACE_ASSIGN(InputStream in, open_input(args));
-    auto checked = api::check_answers_of(std::move(in), model.limits, *answered);
-    if (!checked.ok()) return refused(std::move(checked).error());
-  }
-  return answered;
-}
-
 /// Some wait in the engine while others run, so that no place is ever free.
 int num_workers(int64_t max_sequences) {
   return static_cast<int>(max_sequences + std::clamp<int64_t>(max_sequences, 2, 64));
@@ -134,124 +86,26 @@ EngineOptions engine_options(const BatchArgs& args, const api::RequestLimits& li
   return options;
 }
 
-/// Shows a run on a terminal.
-class Progress {
- public:
-  Progress(const BatchArgs& args, const Engine& engine) : quiet_(args.quiet), engine_(engine) {
-    std::error_code failed;
-    const auto size = args.input == "-" ? 0 : fs::file_size(args.input, failed);
-    if (!failed) total_bytes_ = static_cast<double>(size);
-  }
-
-  void show(const api::BatchCounts& counts) {
-    if (quiet_) return;
-    const double now = seconds();
-    // The last ones are left out where a terminal is narrow.
-    std::vector<std::string> details = {fmt::format("{} done", counts.num_answered)};
-    const auto generated = static_cast<double>(engine_.stats().generated_tokens);
-    if (now > 0) details.push_back(fmt::format("{:.0f} tokens/s", generated / now));
-    const auto done = static_cast<double>(std::max(counts.input_bytes, counts.skipped_bytes));
-    const double worked = done - static_cast<double>(counts.skipped_bytes);
-    if (total_bytes_ > 0 && worked > 0) {
-      details.push_back(time_left(now * (total_bytes_ - done) / worked));
-    }
-    if (counts.num_failed > 0) details.push_back(fmt::format("{} failed", counts.num_failed));
-    bar_.update_share("batch", total_bytes_ > 0 ? done / total_bytes_ : -1, details);
-  }
-
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
- private:
-  static std::string time_left(double seconds) {
-    const auto whole = static_cast<int64_t>(std::max(seconds, 0.0));
-    if (whole < 120) return fmt::format("{} s left", whole);
-    if (whole < 7200) return fmt::format("{} min left", whole / 60);
-    return fmt::format("{} h {} min left", whole / 3600, whole / 60 % 60);
-  }
-
-  bool quiet_;
-  const Engine& engine_;
-  double total_bytes_ = 0;  // 0: unknown
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  ProgressBar bar_;
-};
-
-struct Finished {
-  api::BatchOutcome outcome;
-  int64_t num_failed_before = 0;
-  double seconds = 0;
-};
-
-nlohmann::json summary_json(const BatchArgs& args, const api::ServedModel& model,
-                            const Finished& done, const std::vector<std::string>& warnings) {
-  const api::BatchCounts& counts = done.outcome.counts;
-  const auto completed = static_cast<double>(counts.completion_tokens);
-  return {{"input", args.input},
-          {"output", args.output},
-          {"model", model.name},
-          {"system_fingerprint", model.fingerprint},
-          {"answered", counts.num_answered},
-          {"failed", counts.num_failed},
-          {"answered_before", counts.num_skipped},
-          {"failed_before", done.num_failed_before},
-          {"prompt_tokens", counts.prompt_tokens},
-          {"cached_tokens", counts.cached_tokens},
-          {"completion_tokens", counts.completion_tokens},
-          {"seconds", done.seconds},
-          {"completion_tokens_per_second", done.seconds > 0 ? completed / done.seconds : 0},
-          {"warnings", warnings}};
-}
-
-std::string summary_text(const Finished& done) {
-  const api::BatchCounts& counts = done.outcome.counts;
-  std::string text = fmt::format("answered    {}", counts.num_answered);
-  if (counts.num_failed > 0) text += fmt::format(", of these {} with an error", counts.num_failed);
-  if (counts.num_skipped > 0) text += fmt::format(" ({} before)", counts.num_skipped);
-  const auto completed = static_cast<double>(counts.completion_tokens);
-  text += fmt::format(
-      "\nprompts     {} tokens, {} of them cached\ngenerated   {} tokens in {:.1f} s",
-      counts.prompt_tokens, counts.cached_tokens, counts.completion_tokens, done.seconds);
-  if (done.seconds > 0) text += fmt::format(", {:.1f} tokens/s", completed / done.seconds);
-  return text + "\n";
-}
-
 /// An error that ends a run says how much there is, and how to go on.
 Error ended_early(const BatchArgs& args, const api::BatchOutcome& outcome) {
   Error error = outcome.error ? *outcome.error : Error{ErrorCode::cancelled, "interrupted", "", ""};
   const int64_t num_written = outcome.counts.num_answered + outcome.counts.num_skipped;
   error.message += fmt::format("; {} answers are written", num_written);
-  if (!can_resume(args.output)) return error;
-  error.hint += (error.hint.empty() ? "" : ", then ") + std::string(kGoOn);
+  if (!api::can_go_on_with(args.output)) return error;
+  error.hint += error.hint.empty() ? "" : ", then ";
+  error.hint += "run the same command again to go on";
   return error;
 }
 
-Finished run(const BatchArgs& args, Engine& engine, const api::ServedModel& model,
-             api::BatchReader& reader, AppendFile& out) {
-  Progress progress(args, engine);
-  const api::BatchRunHooks hooks{
-      .answer =
-          [&](const api::PreparedRequest& request, const std::function<bool()>& is_given_up) {
-            return api::run_request(engine, model.tokenizer, request, is_given_up);
-          },
-      .progress = [&](const api::BatchCounts& counts) { progress.show(counts); },
-      .is_interrupted = [] { return InterruptGuard::interrupted(); }};
-  Finished done;
-  done.outcome = api::run_batch(reader, out, model,
-                                {.num_workers = num_workers(args.max_sequences),
-                                 .in_input_order = args.output_order == "input"},
-                                hooks, SystemClock());
-  done.seconds = progress.seconds();
-  return done;
-}
-
-Result<AppendFile> open_output(const BatchArgs& args, const api::AnsweredLines& answered) {
-  if (args.output == "-") return AppendFile::standard_output();
-  HEADRACE_ASSIGN(AppendFile file, AppendFile::open(args.output));
-  // A line that was cut is answered again.
-  if (file.is_regular()) HEADRACE_TRY(file.truncate(answered.whole_bytes()));
-  return file;
+/// What OUT has already. Errors: it has something else, which must not be lost.
+Result<api::AnsweredLines> answered_in_output(const BatchArgs& args,
+                                              const api::ServedModel& model) {
+  if (args.overwrite) return api::AnsweredLines();
+  auto answered = api::read_answered(args.input, args.output, model);
+  if (!answered.ok() && answered.error().code == ErrorCode::mismatch) {
+    answered.error().hint = "name another file, or give --overwrite to lose what is in it";
+  }
+  return answered;
 }
 
 /// What a run says besides its answers: at once, or in its JSON.
@@ -269,50 +123,78 @@ class Warnings {
   bool json_;
 };
 
-int report(const BatchArgs& args, const api::ServedModel& model, const Finished& done,
-           Warnings& warnings) {
-  if (done.outcome.first_fault) {
-    warnings.add("a request failed by a fault of this machine or program: " +
-                 done.outcome.first_fault->to_string());
-  }
+int report(const BatchArgs& args, const api::ServedModel& model, const BatchSummary& summary,
+           const Warnings& warnings) {
   if (args.json) {
-    print_json(summary_json(args, model, done, warnings.all()));
+    print_json(summary_json(summary, model, warnings.all()));
   } else if (!args.quiet) {
-    std::fputs(summary_text(done).c_str(), stderr);
+    std::fputs(summary_text(summary).c_str(), stderr);
   }
-  const bool any_failed = done.outcome.counts.num_failed + done.num_failed_before > 0;
+  const bool any_failed = summary.counts.num_failed + summary.num_failed_before > 0;
   return args.fail_on_error && any_failed ? kFailed : kDone;
+}
+
+Result<std::unique_ptr<Engine>> start_engine(const BatchArgs& args, OpenedModel& opened,
+                                             const api::RequestLimits& limits) {
+  auto engine = opened.start_engine(engine_options(args, limits));
+  if (!engine.ok() && engine.error().where == "kv_bytes") engine.error().where = "--kv-memory";
+  return engine;
+}
+
+struct TimedOutcome {
+  api::BatchOutcome outcome;
+  double seconds = 0;
+};
+
+/// With a progress bar, which is gone when this returns.
+TimedOutcome run(const BatchArgs& args, Engine& engine, const api::ServedModel& model,
+                 api::BatchReader& reader, AppendFile& out) {
+  BatchProgress progress(args.input, engine, args.quiet);
+  const api::BatchRunHooks hooks{
+      .answer =
+          [&](const api::PreparedRequest& request, const std::function<bool()>& is_given_up) {
+            return api::run_request(engine, model.tokenizer, request, is_given_up);
+          },
+      .progress = [&](const api::BatchCounts& counts) { progress.show(counts); },
+      .is_interrupted = [] { return InterruptGuard::interrupted(); }};
+  const api::BatchRunOptions options{.num_workers = num_workers(args.max_sequences),
+                                     .in_input_order = args.output_order == "input"};
+  auto outcome = api::run_batch(reader, out, model, options, hooks, SystemClock());
+  return {std::move(outcome), progress.seconds()};
 }
 
 Result<int> answer_all(const BatchArgs& args, OpenedModel& opened, const api::ServedModel& model,
                        InputStream in, Warnings& warnings) {
-  HEADRACE_ASSIGN(auto answered, read_answered(args, model));
+  HEADRACE_ASSIGN(auto answered, answered_in_output(args, model));
   if (!answered.other_fingerprint().empty()) {
     warnings.add("earlier answers were computed by " + answered.other_fingerprint() +
                  ", those to come by " + model.fingerprint + ": they may differ a little");
   }
-  HEADRACE_ASSIGN(AppendFile out, open_output(args, answered));
+  HEADRACE_ASSIGN(AppendFile out, api::open_batch_output(args.output, answered));
   const InterruptGuard guard({.catch_terminate = true, .second_ends = true});
-  auto started = opened.start_engine(engine_options(args, model.limits));
-  if (!started.ok()) {
-    Error error = std::move(started).error();
-    if (error.where == "kv_bytes") error.where = "--kv-memory";
-    return error;
-  }
-  const auto engine = std::move(started).value();
+  HEADRACE_ASSIGN(const auto engine, start_engine(args, opened, model.limits));
   api::BatchReader reader(std::move(in), model.limits, answered);
-  Finished done = run(args, *engine, model, reader, out);
-  done.num_failed_before = answered.num_failed();
-  if (done.outcome.error || done.outcome.was_interrupted) return ended_early(args, done.outcome);
-  return report(args, model, done, warnings);
+  const auto [outcome, seconds] = run(args, *engine, model, reader, out);
+  if (outcome.error || outcome.was_interrupted) return ended_early(args, outcome);
+  if (outcome.first_fault) {
+    warnings.add("a request failed by a fault of this machine or program: " +
+                 outcome.first_fault->to_string());
+  }
+  return report(args, model,
+                {.input = args.input,
+                 .output = args.output,
+                 .counts = outcome.counts,
+                 .num_failed_before = answered.num_failed(),
+                 .seconds = seconds},
+                warnings);
 }
 
 Result<int> run_checked(const BatchArgs& args) {
   if (const auto right = check_args(args); !right.ok()) {
     return fail_usage("batch", right.error(), args.json);
   }
-  HEADRACE_ASSIGN(InputStream in, open_input(args));
-  HEADRACE_ASSIGN(const auto lock, lock_output(args));
+  HEADRACE_ASSIGN(InputStream in, api::open_batch_input(args.input));
+  HEADRACE_ASSIGN(const auto lock, api::lock_batch_output(args.output));
   HEADRACE_ASSIGN(auto opened, open_model_of(args.model, true, args.json));
   Warnings warnings(opened->warnings, args.json);
   std::vector<std::string> ignored_keys;

@@ -1,7 +1,9 @@
 // See fallback_engine.h.
 #include "engine/fallback_engine.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <utility>
 
@@ -31,6 +33,21 @@ class FallbackEngine final : public Engine {
     EngineStats out = first_->stats();
     out.rungs[static_cast<size_t>(MemoryRung::lighter_model)] = num_lighter_.load();
     return out;
+  }
+  // Of both: what is seen counts the news of the two together.
+  uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) override {
+    constexpr std::chrono::nanoseconds kLookAfter = std::chrono::milliseconds(1);
+    const auto count = [&] {
+      return first_->wait_for_news(0, {}) + lighter_->wait_for_news(0, {});
+    };
+    constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(1);
+    const auto until = std::chrono::steady_clock::now() + std::min(time, kLongest);
+    uint64_t now = count();
+    while (now == seen && std::chrono::steady_clock::now() < until) {
+      first_->wait_for_news(first_->wait_for_news(0, {}), std::min(time, kLookAfter));
+      now = count();
+    }
+    return now;
   }
   std::vector<KvEvent> take_kv_events() override { return first_->take_kv_events(); }
   void clear_prefix_cache() override {

@@ -245,6 +245,17 @@ class Files(BatchTest):
         self.assertEqual(self.batch("-", "-", "--quiet", stdin=lines.encode()).err, b"")
         self.batch("-", "/dev/null", "--quiet", stdin=lines.encode())
 
+    def test_going_on_with_an_input_that_is_read_once(self):
+        lines = [completion(str(i), max_tokens=1) for i in range(6)]
+        self.answer_all(lines[:3])
+        os.mkfifo(self.folder / "pipe")
+        text = "".join(text_of(line) + "\n" for line in lines)
+        with self.start("pipe", "out.jsonl", "--json") as process:
+            (self.folder / "pipe").write_text(text)
+            out = process.communicate(timeout=60)[0]
+        self.assertEqual(json.loads(out)["answered"], 3)
+        self.assertEqual(len(self.answers()), 6)
+
     def test_input_order(self):
         lines = [completion(str(i), max_tokens=1 + i * 7 % 30, ignore_eos=True) for i in range(80)]
         self.answer_all(lines, "--output-order", "input")
@@ -299,7 +310,7 @@ class Files(BatchTest):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.02)
             done = self.batch("in.jsonl", "out.jsonl", code=1)
-            self.assertIn("another headrace batch", done.err.decode())
+            self.assertIn("another batch run", done.err.decode())
             first.communicate()
         self.assertEqual(first.returncode, 0)
 
