@@ -1,9 +1,11 @@
 """Opening and closing models."""
 import copy
 import logging
+import os
 import pathlib
 import pickle
 import re
+import time
 
 import pytest
 
@@ -110,6 +112,9 @@ def test_no_copies(llm):
 
 def test_stats(llm):
     llm.generate("hello", GREEDY)
+    end = time.monotonic() + 20
+    while llm.stats().num_running and time.monotonic() < end:
+        time.sleep(0.01)  # the last step ends after its last token
     stats = llm.stats()
     assert stats.num_running == stats.num_waiting == 0
     assert stats.num_steps > 0 and stats.prompt_tokens > 0 and stats.num_length > 0
@@ -130,7 +135,6 @@ def fake_python(folder, script, monkeypatch, path):
 
 
 def test_the_default_model_is_fetched(tmp_path, monkeypatch):
-    import os
     fake_python(tmp_path, "echo 'ERROR: No matching distribution found for x' >&2; exit 1",
                 monkeypatch, os.environ["PATH"])
     with pytest.raises(headrace.NotFoundError, match="does not have this version"):
@@ -144,7 +148,6 @@ def test_the_default_model_is_fetched(tmp_path, monkeypatch):
 
 
 def test_progress_may_end_a_fetch(tmp_path, monkeypatch):
-    import os
     fake_python(tmp_path, "exec sleep 100", monkeypatch, os.environ["PATH"])
     calls = []
 
