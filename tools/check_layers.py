@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that every include in src/ follows tools/layers.txt.
+"""Checks that every include in src/ and bindings/ follows tools/layers.txt.
 
 A folder may include its own headers, those of base/ and include/headrace/, and those of the folders
 that layers.txt grants it, directly or through them; a test may also include tests/. Also checks
@@ -42,12 +42,13 @@ def check(root):
     faults, num_files = [], 0
     unknown = {use for uses in rules.values() for use in uses} - set(rules)
     faults += [f"tools/layers.txt: unknown folder '{name}'" for name in sorted(unknown)]
-    for path in sorted((root / "src").rglob("*")):
+    files = [*(root / "src").rglob("*"), *(root / "bindings").rglob("*")]
+    for path in sorted(files):
         if path.suffix not in {".cc", ".h", ".inl", ".def", ".cu", ".cuh"}:
             continue
         num_files += 1
         relative = path.relative_to(root)
-        folder = relative.parts[1]
+        folder = relative.parts[1] if relative.parts[0] == "src" else "bindings"
         if folder not in rules:
             faults.append(f"{relative}: folder '{folder}' is not in tools/layers.txt")
             continue

@@ -33,6 +33,8 @@ struct Request {
   /// Prefixes are shared among requests of equal scope only: API key and salt, as the caller joins
   /// them.
   std::string cache_scope;
+  /// Whether a lighter model may answer where this one has no room; RequestStats::model names it.
+  bool may_use_lighter_model = false;
   bool use_prefix_cache = true;  ///< else neither reads from it nor leaves anything in it
 };
 

@@ -150,6 +150,8 @@ Result<void> set_context(OpenedModel& opened, const MemoryNeeds& needs, uint64_t
                               std::to_string(budget_bytes(available) >> 20) + " MiB");
   }
   opened.context = fitting;
+  const uint64_t budget = budget_bytes(available);
+  opened.kv_budget_bytes = budget - std::min(budget, total_bytes(needs, 0));
   opened.context_limit = fitting < wanted    ? ContextLimit::memory
                          : wanted == trained ? ContextLimit::model
                                              : ContextLimit::asked;
@@ -215,8 +217,9 @@ Result<void> check_options(const OpenOptions& options) {
     return wrong("the number of threads must be in 1..1024, got " +
                  std::to_string(options.num_threads));
   }
-  if (options.context < 0) {
-    return wrong("the context must be positive, got " + std::to_string(options.context));
+  if (options.context < 0 || options.context == 1) {
+    return wrong("the context must be 2 tokens or more, or 0 for what fits, got " +
+                 std::to_string(options.context));
   }
   if (options.block_tokens < 16 || options.block_tokens > 256 || options.block_tokens % 16 != 0) {
     return wrong("a KV block must be 16 to 256 tokens and a multiple of 16, got " +
@@ -268,20 +271,6 @@ Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
   }
 }
 
-TemplateInput template_input(const Tokenizer& tokenizer) {
-  const SpecialTokens& special = tokenizer.special();
-  const auto spelling = [&](TokenId id) {
-    return id >= 0 && id < tokenizer.vocab_size() ? std::string(tokenizer.piece(id))
-                                                  : std::string();
-  };
-  TemplateInput input;
-  input.bos_token = spelling(special.bos);
-  input.eos_token = spelling(special.eos);
-  input.pad_token = spelling(special.pad);
-  input.unk_token = spelling(special.unk);
-  return input;
-}
-
 std::unique_ptr<Session> OpenedModel::session(int64_t max_tokens) const {
   SessionOptions session_options;
   session_options.kv_type = kv_type;
@@ -296,6 +285,16 @@ Result<std::unique_ptr<Engine>> OpenedModel::start_engine(EngineOptions wanted) 
   wanted.context = context;
   wanted.block_tokens = options.block_tokens;
   wanted.chunk_tokens = options.chunk_tokens;
+  if (wanted.kv_bytes > kv_budget_bytes) {
+    return Error{ErrorCode::resource_exhausted,
+                 "a KV cache of " + std::to_string(wanted.kv_bytes >> 20) +
+                     " MiB does not fit: beside the model there is room for " +
+                     std::to_string(kv_budget_bytes >> 20) + " MiB",
+                 "", "give less with --kv-memory"};
+  }
+  if (wanted.kv_bytes == 0 && wanted.kv_tokens == 0 && wanted.max_sequences > 1) {
+    wanted.kv_bytes = std::max<uint64_t>(kv_budget_bytes / 2, 1);
+  }
   return make_engine(*model, wanted);
 }
 

@@ -19,6 +19,7 @@
 #include "headrace/result.h"
 #include "model/config.h"
 #include "model/model.h"
+#include "store/model_store.h"
 #include "text/chat_template/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -64,6 +65,7 @@ struct OpenedModel {
   KvType kv_type = KvType::f16;
   int64_t context = 0;  ///< tokens a sequence may hold
   ContextLimit context_limit = ContextLimit::model;
+  uint64_t kv_budget_bytes = 0;  ///< what was left for KV caches when it was opened
   std::vector<std::string> warnings;
   OpenOptions options;
 
@@ -71,13 +73,23 @@ struct OpenedModel {
   std::unique_ptr<Session> session(int64_t max_tokens = 0) const;
   /// Starts the engine's thread; `session()`s must not run beside it (one caller of the backend).
   /// KV type, context, block and step sizes are those that the model was opened with, whatever
-  /// `wanted` says of them.
+  /// `wanted` says of them. An engine for several sequences gets a KV cache for as many of them as
+  /// fit half of kv_budget_bytes, unless `wanted` says how large it is to be. Errors: those of
+  /// make_engine; resource_exhausted where `wanted.kv_bytes` are more than there are.
   Result<std::unique_ptr<Engine>> start_engine(EngineOptions wanted = {});
 };
 
 /// Resolves `reference` to a file: an existing path, a name in the store or the catalogue; empty is
 /// the default model. Does not fetch. Errors: not_found with the way out (`headrace pull NAME`).
 Result<std::string> resolve_model(const std::string& reference);
+
+/// Gets a model of the catalogue into the store; returns its path.
+using FetchModel =
+    std::function<Result<std::string>(const ModelStore& store, const std::string& name)>;
+
+/// `resolve_model`, where the default model is fetched if it was meant and is not there. Errors:
+/// those of resolve_model and of `fetch`.
+Result<std::string> resolve_or_fetch(const std::string& reference, const FetchModel& fetch);
 
 /// What of the options needs no model: numbers, and names of the KV type and instruction set (also
 /// the one in HEADRACE_ISA). Errors: invalid_argument; unsupported (this machine lacks it).
@@ -95,8 +107,5 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
 /// fit the memory left, which is found before weights are read; no threads).
 Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
                                                 const OpenOptions& options);
-
-/// What the file calls its end-of-text and other special tokens, as a chat template sees them.
-TemplateInput template_input(const Tokenizer& tokenizer);
 
 }  // namespace headrace

@@ -1,4 +1,4 @@
-// resolve_model of open_model.h.
+// resolve_model and resolve_or_fetch of open_model.h.
 #include <filesystem>
 
 #include "app/open_model.h"
@@ -43,6 +43,13 @@ Result<std::string> resolve_model(const std::string& reference) {
                is_path ? "no such file" : "no file and no model in the store has this name", name,
                is_path ? "check the path, or use a name that can be pulled: " + known_names()
                        : "see headrace list; names that can be pulled: " + known_names()};
+}
+
+Result<std::string> resolve_or_fetch(const std::string& reference, const FetchModel& fetch) {
+  auto path = resolve_model(reference);
+  if (path.ok() || !reference.empty() || path.error().code != ErrorCode::not_found) return path;
+  HEADRACE_ASSIGN(const ModelStore store, ModelStore::open());
+  return fetch(store, ModelStore::default_model().name);
 }
 
 }  // namespace headrace

@@ -119,7 +119,7 @@ class Normalizer {
     HEADRACE_TRY(check_agreement(option, split.name, *value));
     // Apart from its name even where the user glued them: `--prompt=` has a value, an empty one.
     out_.args.push_back(parser_name(own));
-    out_.args.push_back(*value);
+    out_.args.push_back(option.takes_auto && *value == "auto" ? "0" : *value);
     return {};
   }
 
@@ -178,6 +178,8 @@ const std::vector<std::vector<std::string>>& spelling_groups() {
       {"--block-tokens", "--kv-block-tokens", "--block-size"},
       {"--chat-template-file", "--chat-template"},
       {"--system", "--system-prompt", "-sys"},
+      {"--max-sequences", "-np", "--parallel", "--max-num-seqs"},
+      {"--no-prefix-cache", "--no-enable-prefix-caching", "--no-cache-prompt"},
   };
   return kGroups;
 }

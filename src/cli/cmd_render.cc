@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/os/terminal.h"
-#include "cli/chat_prompt.h"
 #include "cli/commands.h"
 #include "cli/generate.h"
 #include "cli/input.h"
 #include "cli/make_option.h"
 #include "cli/model_options.h"
+#include "cli/parse_time.h"
 #include "cli/report.h"
 
 namespace headrace::cli {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/chat_prompt.h"
+#include "api/response_json.h"
 #include "app/sampling_defaults.h"
 #include "base/os/signals.h"
 #include "base/os/terminal.h"
@@ -62,8 +64,8 @@ Result<std::vector<TokenId>> prompt_ids(const OpenedModel& model, const std::str
                                         const RunArgs& args, bool raw) {
   if (raw) return model.tokenizer->encode(prompt, EncodeOptions{true, args.parse_special});
   auto messages = nlohmann::ordered_json::array();
-  if (!args.system.empty()) messages.push_back(chat_message("system", args.system));
-  messages.push_back(chat_message("user", prompt));
+  if (!args.system.empty()) messages.push_back(api::chat_message("system", args.system));
+  messages.push_back(api::chat_message("user", prompt));
   return chat_prompt_ids(model, messages, args.parse_special);
 }
 
@@ -77,7 +79,7 @@ nlohmann::json result_json(const OpenedModel& model, const Generation& done,
           {"stop_token", done.stop_token >= 0 ? nlohmann::json(done.stop_token) : nlohmann::json()},
           {"seed", done.stats.seed},
           {"model", model.model->info().name},
-          {"timings", timings_json(done.stats)},
+          {"timings", api::timings_json(done.stats)},
           {"warnings", warnings}};
 }
 

@@ -37,6 +37,7 @@ struct Option {
   OptionTarget target = {};
   std::string default_text = {};          ///< shown in help; empty: none
   std::vector<std::string> choices = {};  ///< allowed values; empty: any
+  bool takes_auto = false;                ///< "auto" is another way to write 0
   bool shows_choices = true;              ///< help lists them
   bool is_list = false;                   ///< a string: several of `choices`, with commas
   bool required = false;

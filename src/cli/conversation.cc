@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "api/chat_prompt.h"
 #include "cli/chat_prompt.h"
 #include "cli/model_options.h"
 
@@ -12,7 +13,7 @@ namespace headrace::cli {
 
 nlohmann::ordered_json Conversation::messages() const {
   auto all = nlohmann::ordered_json::array();
-  if (!system_.empty()) all.push_back(chat_message("system", system_));
+  if (!system_.empty()) all.push_back(api::chat_message("system", system_));
   for (const auto& turn : turns_) all.push_back(turn);
   return all;
 }
@@ -23,7 +24,7 @@ void Conversation::clear() {
 }
 
 Result<Generation> Conversation::ask(std::string_view text, const TextSink& on_text) {
-  turns_.push_back(chat_message("user", text));
+  turns_.push_back(api::chat_message("user", text));
   auto answered = answer(on_text);
   if (!answered.ok()) turns_.erase(turns_.size() - 1);
   return answered;
@@ -57,7 +58,7 @@ Result<Generation> Conversation::answer(const TextSink& on_text) {
   }
   HEADRACE_ASSIGN(Generation done,
                   generate(engine_, model_.tokenizer, std::move(request), on_text));
-  turns_.push_back(chat_message("assistant", done.text));
+  turns_.push_back(api::chat_message("assistant", done.text));
   num_tokens_ = done.stats.prompt_tokens + static_cast<int64_t>(done.ids.size());
   last_stats_ = done.stats;
   return done;

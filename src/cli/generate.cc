@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/os/signals.h"
@@ -70,15 +69,6 @@ Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, S
                   room, stop.max_tokens, prompt, context);
   stop.max_tokens = room;
   return warning;
-}
-
-nlohmann::json timings_json(const RequestStats& stats) {
-  return {
-      {"queue_ms", stats.queue_ms},      {"prompt_n", stats.prompt_tokens - stats.cached_tokens},
-      {"prompt_ms", stats.prefill_ms},   {"prompt_per_second", stats.prefill_tokens_per_second()},
-      {"cache_n", stats.cached_tokens},  {"predicted_n", stats.completion_tokens},
-      {"predicted_ms", stats.decode_ms}, {"predicted_per_second", stats.decode_tokens_per_second()},
-      {"sample_ms", stats.sample_ms}};
 }
 
 std::string timings_text(const RequestStats& stats) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,10 +37,7 @@ Result<Generation> generate(Engine& engine, const std::shared_ptr<const Tokenize
 Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, StopParams& stop,
                                    std::string way_out);
 
-/// The `timings` object of --json.
-nlohmann::json timings_json(const RequestStats& stats);
-
-/// The same for people, lines for standard error.
+/// Where the time went, lines for standard error.
 std::string timings_text(const RequestStats& stats);
 
 /// Model output for the terminal: control characters but line ends and tabs are written out, so

@@ -118,9 +118,12 @@ Option no_pack_option(bool* target) {
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
   Option context =
-      make_option("-c,--ctx-size,--context", "N", "Tokens of context, prompt and answer together",
-                  &args.context, "the model's, or what fits the memory");
-  context.min_value = 2;
+      make_option("-c,--ctx-size,--context", "N",
+                  "Tokens of context, prompt and answer together; auto: the model's, or what fits "
+                  "the memory",
+                  &args.context, "auto");
+  context.min_value = 0;
+  context.takes_auto = true;
   options.push_back(in_group(context));
   Option threads = make_option("-t,--threads", "N", "Threads", &args.threads,
                                "the processors this process may use");
@@ -141,12 +144,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
 }
 
 Result<std::string> find_model(const ModelArgs& args, bool may_pull) {
-  auto path = resolve_model(args.model);
-  if (path.ok() || !may_pull || !args.model.empty() || path.error().code != ErrorCode::not_found) {
-    return path;
-  }
-  HEADRACE_ASSIGN(const ModelStore store, ModelStore::open());
-  return fetch_model(store, ModelStore::default_model().name);
+  return may_pull ? resolve_or_fetch(args.model, fetch_model) : resolve_model(args.model);
 }
 
 Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull,

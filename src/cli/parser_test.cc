@@ -102,6 +102,8 @@ TEST(Parser, SpellingsOfOtherEngines) {
   EXPECT_EQ(parse({"--n-predict", "4"}).max_tokens, 4);
   EXPECT_EQ(parse({"--max_tokens", "4"}).max_tokens, 4);
   EXPECT_EQ(parse({"--max-model-len", "99"}).context, 99);
+  EXPECT_EQ(parse({"--max-model-len", "auto"}).context, 0);
+  EXPECT_EQ(parse({"-c=auto"}).context, 0);
   EXPECT_EQ(parse({"--max_model_len=99"}).context, 99);
   EXPECT_EQ(parse({"--ctx-size", "99"}).context, 99);
   EXPECT_EQ(parse({"-ctk", "f32", "-ctv", "f32"}).kv_type, "f32");

@@ -4,8 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace headrace::cli {
+
+/// `label [=====>    ] 45 % ` and as many of `details` as fit, with commas.
+std::string share_line(const std::string& label, double share,
+                       const std::vector<std::string>& details, int columns);
 
 /// `label [=====>    ] 45 % 42.1 MB of 92.9 MB, 12.3 MB/s, 4 s left` for these figures. `total` 0:
 /// unknown.
@@ -22,8 +27,14 @@ class ProgressBar {
 
   /// Redraws at most ten times a second, and always when done.
   void update(const std::string& label, uint64_t done_bytes, uint64_t total_bytes);
+  /// The same for work that is not counted in bytes. `share` below 0: unknown, there is no bar.
+  void update_share(const std::string& label, double share,
+                    const std::vector<std::string>& details);
 
  private:
+  bool is_due(bool is_finished);
+  void draw(const std::string& line);
+
   bool enabled_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point begin_;

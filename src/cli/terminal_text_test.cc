@@ -61,5 +61,13 @@ TEST(ProgressLine, FitsItsTerminal) {
   EXPECT_EQ(progress_line("waiting", 0, 0, 1, 80), "waiting");
 }
 
+TEST(ShareLine, AsManyDetailsAsFit) {
+  const std::vector<std::string> details = {"12 requests", "3.4 tokens/s"};
+  EXPECT_EQ(share_line("x", 0.5, details, 80),
+            "x [============>           ]  50 % 12 requests, 3.4 tokens/s");
+  EXPECT_EQ(share_line("x", 0.5, details, 50), "x [============>           ]  50 % 12 requests");
+  EXPECT_EQ(share_line("x", -1, details, 80), "x 12 requests, 3.4 tokens/s");
+}
+
 }  // namespace
 }  // namespace headrace::cli

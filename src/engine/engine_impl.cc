@@ -42,6 +42,7 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const ModelRunn
   out.max_wait_ns = options.max_wait_ms * kNsPerMs;
   out.aging_ns = options.aging_ms * kNsPerMs;
   out.max_slowdown = options.max_slowdown;
+  out.model_name = runner.info().name;
   out.cache.finds_prefixes = options.prefix_cache;
   out.cache.keeps_events = options.kv_events;
   out.cache.fingerprint = options.fingerprint;
@@ -249,8 +250,16 @@ Result<int64_t> EngineImpl::check_length(const Request& request) const {
   return wanted < 0 ? context : num_prompt + wanted;
 }
 
-Result<Stream> EngineImpl::submit(Request wanted) {
-  HEADRACE_ASSIGN(const int64_t max_tokens, check(wanted));
+Result<Stream> EngineImpl::submit(Request request) {
+  try {
+    HEADRACE_ASSIGN(const int64_t max_tokens, check(request));
+    return enqueue(std::move(request), max_tokens);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::resource_exhausted, "no memory", "", ""};  // which need none
+  }
+}
+
+Result<Stream> EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
   uint64_t seed = 0;
   if (wanted.sampling.seed) {
     seed = *wanted.sampling.seed;

@@ -83,6 +83,7 @@ class EngineImpl final : public Engine {
  private:
   Result<int64_t> check(const Request& request) const;
   Result<int64_t> check_length(const Request& request) const;
+  Result<Stream> enqueue(Request request, int64_t max_tokens);
   void run_step();
   // None throws: they run on the engine's thread, where nobody would catch it.
   void fail_step(ErrorCode code, std::string_view what, std::string_view detail) noexcept;

@@ -40,7 +40,7 @@ class NoRandom final : public RandomSource {
 
 std::unique_ptr<EngineImpl> small_engine() {
   const EngineOptions options{
-      .context = 100, .chunk_tokens = 8, .max_sequences = 2, .kv_tokens = 200};
+      .context = 100, .chunk_tokens = 8, .max_sequences = 2, .kv_tokens = 200, .kv_events = true};
   const std::vector<CacheGeometry> geometries{{.block_tokens = 16, .window = 0}};
   const auto num_blocks = engine_blocks(options, geometries);
   ModelInfo info;
@@ -52,9 +52,12 @@ std::unique_ptr<EngineImpl> small_engine() {
   return std::make_unique<EngineImpl>(std::move(parts), options, geometries, num_blocks);
 }
 
-Stream submit(EngineImpl& engine, TokenId first, int64_t max_tokens) {
+Stream submit(EngineImpl& engine, TokenId first, int64_t max_tokens, int32_t num_choices = 1) {
   Request request;
   request.prompt = {first, 2, 3};
+  request.prompt.resize(20, first);
+  request.num_choices = num_choices;
+  request.num_prompt_logprobs = num_choices > 1 ? 0 : -1;
   request.stop.max_tokens = max_tokens;
   request.sampling.seed = 5;
   auto stream = engine.submit(request);
@@ -63,16 +66,18 @@ Stream submit(EngineImpl& engine, TokenId first, int64_t max_tokens) {
 }
 
 /// Reads a stream to its end; false if it ended without saying how.
-bool ends_well(Stream& stream) {
-  bool ended = false;
+bool ends_well(Stream& stream, int num_choices = 1) {
+  int num_finished = 0;
+  bool has_failed = false;
   while (const auto event = stream.next()) {
-    EXPECT_FALSE(ended) << "an event after the last";
+    EXPECT_FALSE(has_failed || num_finished == num_choices) << "an event after the last";
     if (const auto* error = std::get_if<ErrorEvent>(&*event)) {
       EXPECT_EQ(error->error.code, ErrorCode::resource_exhausted);
+      has_failed = true;
     }
-    ended = !std::holds_alternative<TokenEvent>(*event);
+    num_finished += std::holds_alternative<FinishEvent>(*event) ? 1 : 0;
   }
-  return ended;
+  return has_failed || num_finished == num_choices;
 }
 
 TEST(EngineWithoutMemory, EveryAllocationMayFail) {
@@ -81,18 +86,20 @@ TEST(EngineWithoutMemory, EveryAllocationMayFail) {
     ASSERT_LT(num_failed, 10000);
     const auto engine = small_engine();
     Stream first = submit(*engine, 10, 20);
+    Stream several = submit(*engine, 10, 5, 3);
     Stream waiting = submit(*engine, 11, 20);
     Stream third = submit(*engine, 12, 3);
     Stream cancelled = submit(*engine, 13, 20);
     cancelled.cancel();
     allocations_left = num_failed;
-    for (int i = 0; i < 100; ++i) engine->step(false);
+    for (int i = 0; i < 300; ++i) engine->step(false);
     has_failed = std::exchange(allocations_left, -1) < 0;
     ASSERT_TRUE(engine->scheduler().is_idle()) << "after failure " << num_failed;
     engine->scheduler().check_invariants();
     for (Stream* stream : {&first, &waiting, &third, &cancelled}) {
       EXPECT_TRUE(ends_well(*stream)) << "after failure " << num_failed;
     }
+    EXPECT_TRUE(ends_well(several, 3)) << "after failure " << num_failed;
     Stream next = submit(*engine, 14, 3);
     for (int i = 0; i < 10; ++i) engine->step(false);
     int num_tokens = 0;

@@ -22,7 +22,8 @@ Scheduler::Scheduler(const SchedulerOptions& options, std::span<const CacheGeome
   running_.reserve(static_cast<size_t>(options.max_sequences));
   batch_.caches.resize(geometries.size());
   if (!num_blocks.empty()) {
-    num_owners_.resize(static_cast<size_t>(*std::max_element(num_blocks.begin(), num_blocks.end())));
+    num_owners_.resize(
+        static_cast<size_t>(*std::max_element(num_blocks.begin(), num_blocks.end())));
   }
 }
 
@@ -62,6 +63,7 @@ void Scheduler::add(std::vector<std::unique_ptr<Sequence>> choices) {
 
 Batch& Scheduler::plan_step() {
   planned_ns_ = clock_.now_ns();
+  last_admitted_tokens_ = 0;
   batch_.clear();
   wake_ns_ = 0;
   expire(planned_ns_);

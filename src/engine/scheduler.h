@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct SchedulerOptions {
   int64_t max_wait_ns = 0;     ///< for company, while a place is free
   int64_t aging_ns = 10'000'000'000;
   double max_slowdown = 0;  ///< see StepPacer
+  std::string model_name;
   KvCacheOptions cache;
   std::function<void()> drop_caches;  ///< called when memory runs short; may be empty
 };
@@ -124,8 +126,10 @@ class Scheduler {
   // scheduler_admission.cc
   void admit_waiting();
   Sequence* choose_next();
+  int64_t length_beside(const Sequence& sequence) const;
   bool may_begin(Sequence& sequence);
   bool waits_for_prefix(Sequence& sequence, int64_t num_found) const;
+  bool is_full();
   bool waits_for_company();
   bool has_room(Sequence& sequence);
   void admit(Sequence& sequence);
@@ -174,6 +178,7 @@ class Scheduler {
   int64_t num_prompt_rows_ = 0;
   int64_t prompt_rows_left_ = 0;
   int64_t planned_ns_ = 0;
+  int64_t last_admitted_tokens_ = 0;  // 0: nobody was yet
   int64_t last_sampling_ns_ = 0;
 
   StepPacer pacer_;

@@ -1,5 +1,6 @@
 // See scheduler.h. Here: who begins, and when.
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/check.h"
@@ -27,7 +28,7 @@ int64_t reusable_tokens(const Sequence& sequence) {
 void Scheduler::admit_waiting() {
   while (prompt_rows_left_ > 0 && static_cast<int64_t>(running_.size()) < batch_limit_) {
     if (waits_for_company()) return;
-    Sequence* next = choose_next();
+    Sequence* next = is_full() ? nullptr : choose_next();
     if (next == nullptr) return;
     planned_ = next;
     if (!has_room(*next)) {
@@ -43,6 +44,17 @@ void Scheduler::admit_waiting() {
     }
     if (prompt_rows_left_ > 0) plan_prompt(*next);
   }
+}
+
+// Whether nobody could begin, whoever it is: what is free is needed by those that run.
+bool Scheduler::is_full() {
+  if (running_.empty() || waiting_.is_empty()) return false;
+  const auto num_running = static_cast<int32_t>(running_.size());
+  const bool full = std::any_of(
+      cache_.groups().begin(), cache_.groups().end(),
+      [&](const CacheGroup& group) { return group.pool().num_unreferenced() < num_running; });
+  if (full) count(MemoryRung::stop_admitting);
+  return full;
 }
 
 // While there are places for all that wait, they may wait for more to come.
@@ -64,11 +76,13 @@ bool Scheduler::may_begin(Sequence& sequence) {
   return sequence.leader == nullptr && !sequence.is_suspect;
 }
 
-// The first in turn, or one of those behind it with more of its prompt in the cache.
+// The first in turn, or one of those behind it with more of its prompt in the cache. Who waits for
+// company gets one of like length, if there is any: what the prompts of a step have in common is
+// work that its threads share evenly.
 Sequence* Scheduler::choose_next() {
   Sequence* first = nullptr;
   Sequence* best = nullptr;
-  int64_t best_found = -1;
+  std::pair<int64_t, int64_t> best_rank;
   size_t num_compared = 0;
   for (Sequence* sequence : waiting_) {
     if (!may_begin(*sequence)) continue;
@@ -78,15 +92,23 @@ Sequence* Scheduler::choose_next() {
         cache_.find_prefix(sequence->cached, sequence->tokens, reusable_tokens(*sequence));
     if (waits_for_prefix(*sequence, found)) continue;
     if (first == nullptr) first = sequence;
-    if (found > best_found) {
+    const std::pair rank(found, -length_beside(*sequence));
+    if (best == nullptr || rank > best_rank) {
       best = sequence;
-      best_found = found;
+      best_rank = rank;
     }
     if (first->num_passed >= kMaxPassed || ++num_compared == kNumCompared) break;
   }
   if (first != nullptr && first->num_passed >= kMaxPassed) return first;
   if (best != first) ++first->num_passed;
   return best;
+}
+
+// By how many tokens it is longer or shorter than the one that was admitted before it in this step;
+// 0 where that does not matter.
+int64_t Scheduler::length_beside(const Sequence& sequence) const {
+  if (options_.max_wait_ns == 0 || last_admitted_tokens_ == 0) return 0;
+  return std::abs(sequence.num_tokens() - last_admitted_tokens_);
 }
 
 // Whether one that runs is about to compute the next block of its prompt.
@@ -131,8 +153,9 @@ void Scheduler::admit(Sequence& sequence) {
     stats_.prefix_query_tokens += sequence.num_prompt_tokens();
     stats_.prefix_hit_tokens += found;
   }
+  last_admitted_tokens_ = sequence.num_tokens();
   start_running(sequence, found);
-  waiting_.note_admission(sequence);
+  waiting_.note_admission(sequence, planned_ns_);
 }
 
 // Out of the queue, with what is in its tables already.

@@ -14,7 +14,7 @@ double milliseconds(int64_t from_ns, int64_t to_ns) {
   return from_ns < 0 || to_ns < from_ns ? 0 : static_cast<double>(to_ns - from_ns) * 1e-6;
 }
 
-RequestStats stats_of(const Sequence& sequence, int64_t now_ns) {
+RequestStats stats_of(const Sequence& sequence, int64_t now_ns, const std::string& model_name) {
   const SequenceTimes& times = sequence.times;
   const bool has_started = times.first_step_ns >= 0;
   const bool has_token = times.first_token_ns >= 0;
@@ -28,6 +28,7 @@ RequestStats stats_of(const Sequence& sequence, int64_t now_ns) {
   stats.sample_ms = static_cast<double>(times.sampling_ns) * 1e-6;
   stats.seed = sequence.chain.seed();
   stats.num_preemptions = sequence.num_preemptions;
+  stats.model = model_name;
   return stats;
 }
 
@@ -77,8 +78,13 @@ void Scheduler::finish(Sequence& sequence, FinishReason reason, TokenId stop_tok
       ++stats_.num_cancelled;
       break;
   }
-  end(sequence,
-      FinishEvent{reason, stop_token, stats_of(sequence, clock_.now_ns()), sequence.choice});
+  try {
+    end(sequence,
+        FinishEvent{reason, stop_token, stats_of(sequence, clock_.now_ns(), options_.model_name),
+                    sequence.choice});
+  } catch (const std::bad_alloc&) {
+    break_off(*sequence.stream);
+  }
 }
 
 void Scheduler::end(Sequence& sequence, Event event) {
@@ -119,7 +125,8 @@ void Scheduler::mark_ended(Sequence& sequence) {
   if (sequence.is_running) {
     let_go(sequence, true);
     std::erase(running_, &sequence);
-    batch_limit_ = std::min(batch_limit_ + 1, options_.max_sequences);
+    batch_limit_ = running_.empty() ? options_.max_sequences
+                                    : std::min(batch_limit_ + 1, options_.max_sequences);
   } else {
     waiting_.remove(sequence);
   }

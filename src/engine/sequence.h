@@ -25,10 +25,18 @@ struct SequenceTimes {
   int64_t sampling_ns = 0;  ///< spent on choosing tokens, in all
 };
 
+/// What one owner asks of one class; see WaitingQueue.
+struct OwnerLine {
+  double next_tag = 0;  ///< where its next request begins
+  int64_t last_admission_ns = 0;
+  int64_t num_waiting = 0;
+};
+
 /// Its place in the order of those that wait; see WaitingQueue.
 struct WaitingKey {
   int32_t priority = 0;  ///< with the time waited taken off
   double tag = 0;        ///< fairness among owners
+  std::shared_ptr<OwnerLine> line;
 };
 
 struct Sequence {

@@ -135,7 +135,15 @@ class World {
 
  private:
   int64_t below(int64_t n) {
-    return static_cast<int64_t>(random_() % static_cast<uint64_t>(std::max<int64_t>(n, 1)));
+    uint64_t bits = 0;
+    if (options_.choices.size() - num_choices_used_ >= 2) {
+      bits = static_cast<uint64_t>(options_.choices[num_choices_used_]) << 8 |
+             options_.choices[num_choices_used_ + 1];
+      num_choices_used_ += 2;
+    } else {
+      bits = random_();
+    }
+    return static_cast<int64_t>(bits % static_cast<uint64_t>(std::max<int64_t>(n, 1)));
   }
 
   std::vector<TokenId> some_tokens(int64_t count) {
@@ -441,6 +449,7 @@ class World {
 
   const SimulationOptions& options_;
   std::mt19937_64 random_;
+  size_t num_choices_used_ = 0;
   std::shared_ptr<VirtualClock> clock_;
   ChecksumRunner* runner_ = nullptr;
   std::unique_ptr<EngineImpl> engine_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "headrace/stats.h"
@@ -15,6 +16,8 @@ struct SimulationOptions {
   uint64_t seed = 0;
   int64_t num_requests = 1000;
   bool with_faults = true;  ///< steps that fail, requests that nobody can serve, bad logits
+  /// Choices are made by these bytes as long as they last, then by the seed: for fuzzing.
+  std::span<const uint8_t> choices{};
   /// Makes the n-th allocation from now on fail (-1: none). Empty: memory never runs out.
   std::function<void(int64_t n)> fail_allocation{};
 };

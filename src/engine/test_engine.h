@@ -40,7 +40,8 @@ class CountingRandom final : public RandomSource {
 struct Fixture {
   explicit Fixture(EngineOptions options,
                    std::vector<CacheGeometry> geometries = {{.block_tokens = 16, .window = 0},
-                                                            {.block_tokens = 16, .window = 20}}) {
+                                                            {.block_tokens = 16, .window = 20}},
+                   std::shared_ptr<const Clock> other_clock = nullptr) {
     const auto num_blocks = engine_blocks(options, geometries);
     ModelInfo info;
     info.name = "checksum";
@@ -51,9 +52,11 @@ struct Fixture {
     EngineParts parts;
     parts.runner = std::move(made);
     clock = std::make_shared<StepClock>();
-    parts.clock = clock;
+    parts.clock = other_clock ? std::move(other_clock) : clock;
     parts.random = std::make_shared<CountingRandom>();
-    engine = std::make_unique<EngineImpl>(std::move(parts), options, geometries, num_blocks);
+    const std::vector<uint64_t> block_bytes(geometries.size(), 100);
+    engine = std::make_unique<EngineImpl>(std::move(parts), options, geometries, num_blocks,
+                                          block_bytes);
   }
 
   void run_until_idle() {

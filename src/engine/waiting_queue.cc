@@ -9,9 +9,9 @@
 namespace headrace {
 namespace {
 
-/// Owners whose tag is not ahead of the virtual time need no entry; they are looked for when there
-/// are this many.
-constexpr size_t kManyOwners = 1024;
+/// Lines of owners who have nothing here and whose tag is not ahead need not be kept; they are
+/// looked for when there are this many.
+constexpr size_t kManyLines = 1024;
 /// A request that names no end counts as one of this many tokens to generate.
 constexpr int64_t kUsualTokens = 256;
 
@@ -32,21 +32,28 @@ double cost_of(const Sequence& sequence) {
 }  // namespace
 
 int32_t WaitingQueue::priority_at(const Sequence& sequence, int64_t now_ns) const {
-  const int64_t waited = std::max<int64_t>(0, now_ns - sequence.times.submitted_ns);
+  const int64_t since_ns =
+      std::max(sequence.times.submitted_ns, sequence.key.line->last_admission_ns);
+  const int64_t waited = std::max<int64_t>(0, now_ns - since_ns);
   const int64_t classes = std::min<int64_t>(waited / aging_ns_, kMaxPriority - kMinPriority);
   return std::max(kMinPriority, sequence.request->priority - static_cast<int32_t>(classes));
 }
 
 void WaitingQueue::set_tag(const std::vector<Sequence*>& choices) {
-  if (owner_tags_.size() >= kManyOwners) {
-    std::erase_if(owner_tags_, [&](const auto& owner) { return owner.second <= virtual_time_; });
+  if (lines_.size() >= kManyLines) {
+    std::erase_if(lines_, [&](const auto& entry) {
+      return entry.second.use_count() == 1 && entry.second->next_tag <= virtual_time_;
+    });
   }
-  double& next = owner_tags_[choices.front()->request->owner];
-  const double tag = std::max(next, virtual_time_);
-  next = tag;
+  const Request& request = *choices.front()->request;
+  auto& line = lines_[{request.owner, request.priority}];
+  if (line == nullptr) line = std::make_shared<OwnerLine>();
+  const double tag = std::max(line->next_tag, virtual_time_);
+  line->next_tag = tag;
   for (Sequence* sequence : choices) {
     sequence->key.tag = tag;
-    next += cost_of(*sequence);
+    sequence->key.line = line;
+    line->next_tag += cost_of(*sequence);
   }
 }
 
@@ -54,16 +61,20 @@ void WaitingQueue::add(Sequence& sequence, int64_t now_ns) noexcept {
   sequence.key.priority = priority_at(sequence, now_ns);
   const auto at = std::upper_bound(sequences_.begin(), sequences_.end(), &sequence, comes_before);
   sequences_.insert(at, &sequence);
+  if (sequence.key.line->num_waiting++ == 0) ++num_active_lines_;
 }
 
 void WaitingQueue::remove(Sequence& sequence) {
   const auto at = std::lower_bound(sequences_.begin(), sequences_.end(), &sequence, comes_before);
   HEADRACE_CHECK(at != sequences_.end() && *at == &sequence);
   sequences_.erase(at);
+  if (--sequence.key.line->num_waiting == 0) --num_active_lines_;
 }
 
-void WaitingQueue::note_admission(const Sequence& sequence) {
+void WaitingQueue::note_admission(Sequence& sequence, int64_t now_ns) {
   virtual_time_ = std::max(virtual_time_, sequence.key.tag);
+  virtual_time_ += cost_of(sequence) / static_cast<double>(1 + num_active_lines_);
+  sequence.key.line->last_admission_ns = now_ns;
 }
 
 void WaitingQueue::age(int64_t now_ns) {

@@ -1,15 +1,21 @@
 // Who waits, in the order in which they are to be admitted. Must not know blocks or batches.
 //
-// First by priority class, where a request counts as one class up after each aging_ns of waiting,
-// so that nobody waits forever; within a class fairly among owners, by start-time fair queueing
-// (Goyal, Vin and Cheng 1996): a request's tag is the larger of the virtual time and the tag at
-// which its owner's last one ended, which is later by what that one costs; the virtual time is the
-// tag of the last one admitted. Then by arrival.
+// First by priority class, then fairly among owners, then by arrival.
+//
+// A request counts as one class up after each aging_ns for which none of its owner and class was
+// admitted: so nobody waits for ever, and one owner's many requests do not grow old together.
+// Fairness is start-time fair queueing (Goyal, Vin and Cheng 1996): a request's tag is the larger
+// of the virtual time and the tag at which its owner's last one ended, which is later by what that
+// one costs, in tokens. The virtual time is the tag of the last one admitted, and moves on with
+// what that costs, shared among the owners who wait: who comes new does not go before those who
+// wait already again and again.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/sequence.h"
@@ -28,7 +34,7 @@ class WaitingQueue {
   void add(Sequence& sequence, int64_t now_ns) noexcept;
   void remove(Sequence& sequence);
   /// The sequence, which is removed by the caller, is admitted.
-  void note_admission(const Sequence& sequence);
+  void note_admission(Sequence& sequence, int64_t now_ns);
   /// Moves up who has waited long enough.
   void age(int64_t now_ns);
 
@@ -47,7 +53,8 @@ class WaitingQueue {
   const int64_t aging_ns_;
   int64_t next_aging_ns_ = 0;
   double virtual_time_ = 0;
-  std::unordered_map<std::string, double> owner_tags_;  // where the owner's next request begins
+  std::map<std::pair<std::string, int32_t>, std::shared_ptr<OwnerLine>> lines_;
+  int64_t num_active_lines_ = 0;  // with requests that wait
   std::vector<Sequence*> sequences_;
 };
 

@@ -5,8 +5,9 @@
 
 namespace headrace {
 
-Detokenizer::Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special)
-    : tokenizer_(std::move(tokenizer)), skip_special_(skip_special) {}
+Detokenizer::Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special,
+                         bool goes_on)
+    : tokenizer_(std::move(tokenizer)), skip_special_(skip_special), at_start_(!goes_on) {}
 
 std::string Detokenizer::push(TokenId id) {
   if (id < 0 || id >= tokenizer_->vocab_size()) return {};

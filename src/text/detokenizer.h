@@ -13,19 +13,23 @@ namespace headrace {
 /// token completes or contradicts it; finish() gives it out as U+FFFD.
 class Detokenizer {
  public:
-  Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special);
+  /// With `goes_on` the ids follow others, whose text is already there: the rule for the beginning
+  /// of a text (SentencePiece drops its first space) does not apply.
+  Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special, bool goes_on = false);
 
   /// The text that became certain with this token; may be empty.
   std::string push(TokenId id);
   /// What is still held back.
   std::string finish();
+  /// Whether bytes of an incomplete character are held back.
+  bool holds_back() const { return !pending_.empty(); }
 
  private:
   std::string take_complete(bool at_end);
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   bool skip_special_;
-  bool at_start_ = true;
+  bool at_start_;
   std::string pending_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "text/detokenizer.h"
 #include "text/test_vocabulary.h"
 
 namespace headrace::text {
@@ -103,6 +104,13 @@ TEST(SpmTokenizer, FirstSpaceIsLeftOutWhenDecodingAfterControlTokensToo) {
   const auto ids = t->encode("ab ab", {.add_special = true, .parse_special = false}).value();
   EXPECT_EQ(t->decode(ids, true), "ab ab");
   EXPECT_EQ(t->decode(ids, false), "<s>ab ab");
+}
+
+TEST(SpmTokenizer, FirstSpaceStaysWhereATextGoesOn) {
+  const auto t = sentencepiece_example().build();
+  const TokenId id = t->encode("ab", kPlain).value().front();
+  EXPECT_EQ(Detokenizer(t, true).push(id), "ab");
+  EXPECT_EQ(Detokenizer(t, true, true).push(id), " ab");
 }
 
 // Words are cut only where no piece could join across: the ids are those of the whole text.

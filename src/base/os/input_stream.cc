@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -58,7 +59,8 @@ InputStream::InputStream(InputStream&& other) noexcept
       is_owned_(other.is_owned_),
       name_(std::move(other.name_)),
       ahead_(std::move(other.ahead_)),
-      next_(other.next_) {}
+      next_(other.next_),
+      line_bytes_(other.line_bytes_) {}
 
 InputStream::~InputStream() {
   if (is_owned_ && fd_ >= 0) ::close(fd_);
@@ -74,28 +76,57 @@ Result<size_t> InputStream::read(std::span<char> buffer) {
   return Error{ErrorCode::cancelled, "interrupted", "", ""};
 }
 
+bool InputStream::take_ahead(std::string& line, size_t max_bytes) {
+  const size_t end = ahead_.find('\n', next_);
+  const bool has_end = end != std::string::npos;
+  const size_t count = (has_end ? end : ahead_.size()) - next_;
+  if (line.size() <= max_bytes) line.append(ahead_, next_, std::min(count, max_bytes + 1));
+  next_ += count + (has_end ? 1 : 0);
+  line_bytes_ += count + (has_end ? 1 : 0);
+  return has_end;
+}
+
+Result<bool> InputStream::fill_ahead() {
+  std::array<char, 16 * 1024> part;
+  HEADRACE_ASSIGN(const size_t count, read(part));
+  ahead_.assign(part.data(), count);
+  next_ = 0;
+  return count > 0;
+}
+
 Result<bool> InputStream::read_line(std::string& line) {
   line.clear();
   for (;;) {
-    const size_t end = ahead_.find('\n', next_);
-    line.append(ahead_, next_, end - next_);
-    if (end != std::string::npos) {
-      next_ = end + 1;
-      break;
-    }
-    ahead_.clear();
-    next_ = 0;
+    const bool has_end = take_ahead(line, kMaxLineBytes);
     if (line.size() > kMaxLineBytes) {
       return Error{ErrorCode::resource_exhausted, "a line is longer than 1 GiB", name_, ""};
     }
-    std::array<char, 16 * 1024> part;
-    HEADRACE_ASSIGN(const size_t count, read(part));
-    if (count == 0 && line.empty()) return false;
-    if (count == 0) break;
-    ahead_.assign(part.data(), count);
+    if (has_end) break;
+    HEADRACE_ASSIGN(const bool has_more, fill_ahead());
+    if (!has_more && line.empty()) return false;
+    if (!has_more) break;
   }
   if (line.ends_with('\r')) line.pop_back();
   return true;
+}
+
+Result<InputStream::Line> InputStream::read_line(std::string& line, size_t max_bytes) {
+  line.clear();
+  const uint64_t begin = line_bytes_;
+  bool has_end = true;
+  while (!take_ahead(line, max_bytes)) {
+    HEADRACE_ASSIGN(const bool has_more, fill_ahead());
+    if (has_more) continue;
+    if (line_bytes_ == begin) return Line::none;
+    has_end = false;
+    break;
+  }
+  if (has_end && line.ends_with('\r')) line.pop_back();
+  if (line.size() > max_bytes) {
+    line.resize(max_bytes);
+    return Line::too_long;
+  }
+  return has_end ? Line::whole : Line::unended;
 }
 
 void fill_standard_descriptors() {

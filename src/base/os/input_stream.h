@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,19 @@ class InputStream {
   /// the end. Errors: those of read(); resource_exhausted (a line over 1 GiB).
   Result<bool> read_line(std::string& line);
 
+  enum class Line : uint8_t {
+    whole,     ///< as far as its line end
+    unended,   ///< the last one, without a line end
+    too_long,  ///< no more than `max_bytes` of it were kept
+    none,      ///< the end
+  };
+  /// The same where a long line is no error: the rest of it is skipped, in bounded memory. Errors:
+  /// those of read().
+  Result<Line> read_line(std::string& line, size_t max_bytes);
+
+  /// Of all lines given out so far, with their line ends.
+  uint64_t line_bytes() const { return line_bytes_; }
+
   /// "standard input", or the path.
   const std::string& name() const { return name_; }
 
@@ -38,11 +52,17 @@ class InputStream {
   InputStream(int fd, bool owned, std::string name)
       : fd_(fd), is_owned_(owned), name_(std::move(name)) {}
 
+  /// Adds what was read ahead to `line`, as far as the line end; false where there is none.
+  bool take_ahead(std::string& line, size_t max_bytes);
+  /// Errors: those of read(). False at the end.
+  Result<bool> fill_ahead();
+
   int fd_;
   bool is_owned_;
   std::string name_;
   std::string ahead_;  ///< read, not yet given out from `next_` on
   size_t next_ = 0;
+  uint64_t line_bytes_ = 0;
 };
 
 /// Puts a stand-in on each of the descriptors 0, 1 and 2 that is closed, so that no file opened

@@ -61,6 +61,28 @@ TEST(InputStream, Lines) {
   EXPECT_EQ(lines_of(longer + "\n" + longer), (Lines{longer, longer}));
 }
 
+TEST(InputStream, LongLinesAreCutAndTheNextIsWhole) {
+  using Line = InputStream::Line;
+  const std::string longer(100000, 'x');
+  auto stream = InputStream::open(
+      write_file("headrace_long_lines", "12345\r\n" + longer + "\n1234567\n\nend"));
+  ASSERT_TRUE(stream.ok());
+  std::string line;
+  EXPECT_EQ(*stream->read_line(line, 6), Line::whole);
+  EXPECT_EQ(line, "12345");
+  EXPECT_EQ(stream->line_bytes(), 7u);
+  EXPECT_EQ(*stream->read_line(line, 6), Line::too_long);
+  EXPECT_EQ(line, "xxxxxx");
+  EXPECT_LT(line.capacity(), 1000u);
+  EXPECT_EQ(stream->line_bytes(), 7u + 100001);
+  EXPECT_EQ(*stream->read_line(line, 6), Line::too_long);
+  EXPECT_EQ(*stream->read_line(line, 6), Line::whole);
+  EXPECT_EQ(line, "");
+  EXPECT_EQ(*stream->read_line(line, 3), Line::unended);
+  EXPECT_EQ(line, "end");
+  EXPECT_EQ(*stream->read_line(line, 3), Line::none);
+}
+
 TEST(InputStream, BadPaths) {
   EXPECT_EQ(InputStream::open("/no/such/file").error().code, ErrorCode::not_found);
   const auto folder = InputStream::open(::testing::TempDir());

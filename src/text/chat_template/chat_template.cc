@@ -77,6 +77,20 @@ std::vector<TextSegment> to_segments(const Text& text) {
 
 }  // namespace
 
+TemplateInput template_input(const Tokenizer& tokenizer) {
+  const SpecialTokens& special = tokenizer.special();
+  const auto spelling = [&](TokenId id) {
+    return id >= 0 && id < tokenizer.vocab_size() ? std::string(tokenizer.piece(id))
+                                                  : std::string();
+  };
+  TemplateInput input;
+  input.bos_token = spelling(special.bos);
+  input.eos_token = spelling(special.eos);
+  input.pad_token = spelling(special.pad);
+  input.unk_token = spelling(special.unk);
+  return input;
+}
+
 struct ChatTemplate::Impl {
   jinja::Body body;
   TemplateLimits limits;

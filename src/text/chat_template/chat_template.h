@@ -38,6 +38,9 @@ struct TemplateInput {
   int64_t now_unix_seconds = 0;  ///< for strftime_now, in UTC
 };
 
+/// With the tokenizer's special tokens: what its file calls the end of a text, and so on.
+TemplateInput template_input(const Tokenizer& tokenizer);
+
 /// A parsed template. Safe to render from several threads at once.
 ///
 /// The language is Jinja 3.1 in its immutable sandbox, with the settings and additions of

@@ -1,8 +1,6 @@
-#include "cli/chat_prompt.h"
+#include "cli/parse_time.h"
 
 #include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
 
 namespace headrace::cli {
 namespace {
@@ -23,10 +21,6 @@ TEST(ParseTime, RefusesWhatIsNone) {
         "2026-01-01x12:30", "2026-01-01T12:60", "2026-01-01T12:30:15Z", "12s"}) {
     EXPECT_FALSE(parse_time(text).ok()) << text;
   }
-}
-
-TEST(ChatMessage, RoleComesFirst) {
-  EXPECT_EQ(chat_message("user", "a\"b").dump(), R"({"role":"user","content":"a\"b"})");
 }
 
 }  // namespace

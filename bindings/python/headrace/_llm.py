@@ -1,0 +1,434 @@
+"""LLM: a model, opened, with the engine that runs it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from types import TracebackType
+from typing import Any, Callable, Mapping, Optional, Sequence, Union, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _life, _native
+from ._batch import run_all
+from ._check import flag, integer, is_sequence, real, token_ids
+from ._errors import HeadraceError, InvalidArgumentError, OutOfRangeError
+from ._job import Job
+from ._params import SamplingParams
+from ._results import EngineStats, Generation, KvGroupStats, ModelInfo
+from ._stream import Stream
+
+Tokens = Union[Sequence[int], npt.NDArray[Any]]
+"""Token ids: a list, a tuple or a numpy array."""
+Prompt = Union[str, Tokens]
+"""A text, or token ids."""
+Message = Mapping[str, Any]
+"""``{"role": ..., "content": ...}``, and what else the model's chat template knows."""
+Progress = Callable[[str, int, int], None]
+"""Called with a stage ("downloading"), the bytes done and the bytes in all."""
+
+_log = logging.getLogger("headrace")
+
+
+class LLM:
+    """A model that generates. Several threads may use one at once: their requests run together.
+
+    Args:
+        model: A GGUF file, or a name in the store (``headrace list``), as for the command line's
+            ``-m``. None is the default model, which is fetched into the store if it is not there.
+        context: Tokens that a prompt and its completion may have together. None: what the model was
+            made for, or what fits the memory.
+        threads: None: as many as this process may use processors.
+        max_sequences: Requests that may run at once; others wait.
+        kv_tokens: Tokens that the cache holds for all requests together. None: as many as
+            `max_sequences` of them can have, or half of the memory that is free.
+        kv_bytes: The same in bytes.
+        kv_type: The type of cached keys and values: "q12", "q8", "f16", "f32".
+        isa: The instruction set of the kernels. None: $HEADRACE_ISA, else the best of the machine.
+        pin: Keep each thread on a processor of its own.
+        pack: False leaves weights in the file, for a model larger than memory; slow.
+        full_head: Compute all logits in every step; changes no token.
+        chunk_tokens: Prompt tokens computed in one step.
+        block_tokens: Tokens of a block of the cache.
+        prefix_cache: Whether beginnings that prompts share are computed once.
+        max_waiting: Requests that may wait; more are refused with OverloadedError, but the prompts
+            of one call wait their turn.
+        max_wait_ms: How long a request may wait for others to begin with it.
+        aging_ms: After each such time of waiting a request counts as one priority class up.
+        max_slowdown: A step takes at most this many times as long as one without prompts, where
+            others generate; 0: as long as it takes.
+        chat_template: The source of a Jinja template, instead of the file's.
+        pre_tokenizer: Split text like this pre-tokenizer, instead of the file's.
+        name: What the model is called in results.
+        progress: Called while the default model is fetched.
+
+    Raises:
+        NotFoundError: no such file or name; the hint says what there is.
+        HeadraceError: another of its kinds, if the model cannot be opened.
+        TypeError: an option has the wrong type.
+
+    Keep it as a context manager, or call `close`, to give its memory back at once. After
+    ``os.fork`` the child must open its own (``multiprocessing`` with the method "spawn" is simplest):
+    there, the parent's raises InvalidArgumentError, and the parent goes on undisturbed.
+    """
+
+    def __init__(
+        self,
+        model: Union[str, os.PathLike[str], None] = None,
+        *,
+        context: Optional[int] = None,
+        threads: Optional[int] = None,
+        max_sequences: int = 16,
+        kv_tokens: Optional[int] = None,
+        kv_bytes: Optional[int] = None,
+        kv_type: Optional[str] = None,
+        isa: Optional[str] = None,
+        pin: bool = False,
+        pack: bool = True,
+        full_head: bool = False,
+        chunk_tokens: Optional[int] = None,
+        block_tokens: Optional[int] = None,
+        prefix_cache: bool = True,
+        max_waiting: Optional[int] = None,
+        max_wait_ms: Optional[int] = None,
+        aging_ms: Optional[int] = None,
+        max_slowdown: Optional[float] = None,
+        chat_template: Optional[str] = None,
+        pre_tokenizer: Optional[str] = None,
+        name: Optional[str] = None,
+        progress: Optional[Progress] = None,
+    ) -> None:
+        counts = {"context": context, "threads": threads, "max_sequences": max_sequences,
+                  "kv_tokens": kv_tokens, "kv_bytes": kv_bytes, "chunk_tokens": chunk_tokens,
+                  "block_tokens": block_tokens, "max_waiting": max_waiting,
+                  "max_wait_ms": max_wait_ms, "aging_ms": aging_ms}
+        flags = {"pin": pin, "pack": pack, "full_head": full_head, "prefix_cache": prefix_cache}
+        texts = {"kv_type": kv_type, "isa": isa, "chat_template": chat_template,
+                 "pre_tokenizer": pre_tokenizer, "name": name}
+        options: dict[str, Any] = {key: _count(value, key) for key, value in counts.items()}
+        options.update({key: flag(value, key) for key, value in flags.items()})
+        options.update({key: _text(value, key) for key, value in texts.items()})
+        if max_slowdown is not None:
+            options["max_slowdown"] = real(max_slowdown, "max_slowdown")
+        path = _native.resolve(_reference(model), progress or _log_progress)
+        self._native = _native.Model(path, options)
+        self._is_closed = False
+        _life.watch(self)
+        info = self._native.info()
+        self.context: int = info.pop("context")
+        """Tokens that a prompt and its completion may have together."""
+        self.info = ModelInfo(**info)
+        """What is known of the model."""
+        self.warnings: list[str] = self._native.warnings()
+        """What was clamped, ignored or not usable when it was opened; also logged."""
+        for warning in self.warnings:
+            _log.warning("%s: %s", self.info.name, warning)
+
+    # Generating.
+
+    @overload
+    def generate(  # type: ignore[overload-overlap]  # a str is no list of prompts
+        self, prompts: Union[str, Sequence[int], npt.NDArray[Any]],
+        params: Optional[SamplingParams] = None, *, raise_on_error: bool = True) -> Generation: ...
+
+    @overload
+    def generate(
+        self, prompts: Sequence[Prompt],
+        params: Union[SamplingParams, Sequence[SamplingParams], None] = None, *,
+        raise_on_error: bool = True) -> list[Generation]: ...
+
+    def generate(self, prompts: Any, params: Any = None, *,
+                 raise_on_error: bool = True) -> Union[Generation, list[Generation]]:
+        """Completes a prompt, or each of a list of prompts; of a list the answer is a list.
+
+        A text is taken as it is, without the chat template; control tokens in it stay text. All
+        prompts go to the engine at once. `params` holds for all, or is a list of the same length.
+
+        Raises:
+            HeadraceError: a prompt failed. The others have run all the same: the exception's
+                `results` has all of them. With ``raise_on_error=False`` nothing is raised for a
+                prompt; its result's `error` says what happened.
+            Interrupted: Ctrl-C; a KeyboardInterrupt that has the results so far.
+            TypeError: something is no prompt, or no SamplingParams; then nothing has run.
+        """
+        if not isinstance(prompts, str) and not is_sequence(prompts):
+            raise TypeError("prompts: expected a text, token ids or a list of these, got "
+                            f"{type(prompts).__name__}")
+        if _is_one_prompt(prompts):
+            return self._run_all([self._job(prompts, _params(params))], raise_on_error)[0]
+        jobs = [self._job(prompt, each) for prompt, each in _with_params(prompts, params)]
+        return self._run_all(jobs, raise_on_error)
+
+    @overload
+    def chat(self, messages: Sequence[Message], params: Optional[SamplingParams] = None, *,
+             tools: Optional[Sequence[Mapping[str, Any]]] = None,
+             template_args: Optional[Mapping[str, Any]] = None,
+             raise_on_error: bool = True) -> Generation: ...
+
+    @overload
+    def chat(self, messages: Sequence[Sequence[Message]],
+             params: Union[SamplingParams, Sequence[SamplingParams], None] = None, *,
+             tools: Optional[Sequence[Mapping[str, Any]]] = None,
+             template_args: Optional[Mapping[str, Any]] = None,
+             raise_on_error: bool = True) -> list[Generation]: ...
+
+    def chat(self, messages: Any, params: Any = None, *,
+             tools: Optional[Sequence[Mapping[str, Any]]] = None,
+             template_args: Optional[Mapping[str, Any]] = None,
+             raise_on_error: bool = True) -> Union[Generation, list[Generation]]:
+        """Answers a conversation, or each of a list of conversations; as `generate` otherwise.
+
+        The model's chat template makes the prompt. What a message says never becomes a control
+        token. `tools` and `template_args` (further variables) go to the template.
+
+        Raises:
+            UnsupportedError: the model has no chat template.
+            InvalidArgumentError: the template refuses the conversation, in its own words.
+        """
+        if not is_sequence(messages):
+            raise TypeError(f"messages: expected a list of messages, got {type(messages).__name__}")
+        if all(isinstance(each, Mapping) for each in messages):
+            job = self._chat_job(messages, _params(params), tools, template_args)
+            return self._run_all([job], raise_on_error)[0]
+        jobs = [self._chat_job(each, chosen, tools, template_args)
+                for each, chosen in _with_params(messages, params)]
+        return self._run_all(jobs, raise_on_error)
+
+    def stream(self, prompt: Prompt, params: Optional[SamplingParams] = None) -> Stream:
+        """`generate` of one prompt, piece by piece: for ``for`` and ``async for``."""
+        return Stream(self._job(prompt, _params(params)))
+
+    def stream_chat(self, messages: Sequence[Message], params: Optional[SamplingParams] = None, *,
+                    tools: Optional[Sequence[Mapping[str, Any]]] = None,
+                    template_args: Optional[Mapping[str, Any]] = None) -> Stream:
+        """`chat` of one conversation, piece by piece: for ``for`` and ``async for``."""
+        return Stream(self._chat_job(messages, _params(params), tools, template_args))
+
+    # Tokens.
+
+    def tokenize(self, text: str, *, add_special: bool = True,
+                 parse_special: bool = False) -> list[int]:
+        """The token ids of a text. `add_special` adds what the model puts around one (BOS, EOS);
+        with `parse_special` control tokens in the text become their ids."""
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected str, got {type(text).__name__}")
+        return self._native.tokenize(_utf8(text, "text"), flag(add_special, "add_special"),
+                                     flag(parse_special, "parse_special"))
+
+    def detokenize(self, tokens: Tokens, *, skip_special: bool = False) -> str:
+        """The text of token ids; bytes that are no UTF-8 become U+FFFD. `skip_special` leaves
+        control tokens out."""
+        ids = self._checked(token_ids(tokens, "tokens"), "tokens")
+        return self._native.detokenize(ids, flag(skip_special, "skip_special")).decode(
+            "utf-8", "replace")
+
+    def chat_tokens(self, messages: Sequence[Message], *,
+                    tools: Optional[Sequence[Mapping[str, Any]]] = None,
+                    template_args: Optional[Mapping[str, Any]] = None,
+                    add_generation_prompt: bool = True) -> list[int]:
+        """The prompt that `chat` makes of a conversation."""
+        return self._render(_messages_json(messages), _json(tools, "tools"),
+                            _json(template_args, "template_args"),
+                            flag(add_generation_prompt, "add_generation_prompt"))
+
+    def logits(self, tokens: Tokens, *, last_only: bool = False) -> npt.NDArray[np.float32]:
+        """The model's logits after each token: an array [tokens, vocab_size], whose row i predicts
+        token i + 1; with `last_only` the last row alone, [1, vocab_size].
+
+        Tokens are taken as they are: nothing is added. The model is needed whole for this: the call
+        waits for the generations under way, and those that come meanwhile wait for it.
+        """
+        ids = self._checked(token_ids(tokens, "tokens"), "tokens")
+        return self._native.logits(ids, flag(last_only, "last_only"))
+
+    # The rest.
+
+    def stats(self) -> EngineStats:
+        """How the engine is doing, as of the end of its last step."""
+        stats = self._native.stats()
+        stats["groups"] = [KvGroupStats(**group) for group in stats["groups"]]
+        return EngineStats(**stats)
+
+    def close(self) -> None:
+        """Cancels what runs and gives the memory back. Any other use raises InvalidArgumentError
+        then; closing again does nothing."""
+        self._is_closed = True
+        self._native.close()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    def __enter__(self) -> LLM:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_native"):  # else it could not be opened
+            self._native.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else f"context {self.context}"
+        return f"<headrace.LLM {self.info.name!r}, {state}>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("an LLM cannot be pickled; open the model where it is used, by its path")
+
+    def _abandon(self) -> None:
+        self._native.abandon()
+
+    def _run_all(self, jobs: list[Job], raise_on_error: bool) -> list[Generation]:
+        self._native.stats()  # a closed model is no prompt's fault
+        return run_all(jobs, flag(raise_on_error, "raise_on_error"))
+
+    def _job(self, prompt: Any, params: SamplingParams) -> Job:
+        if isinstance(prompt, str):
+            return Job(self._native, params, lambda: self._prompt_of_text(prompt))
+        if not is_sequence(prompt):
+            raise TypeError(f"prompt: expected a text or token ids, got {type(prompt).__name__}")
+        ids = token_ids(prompt, "prompt")
+        return Job(self._native, params, lambda: self._checked(ids, "prompt"))
+
+    def _prompt_of_text(self, text: str) -> list[int]:
+        if not text:
+            raise InvalidArgumentError("the prompt is empty", "prompt")
+        return self._native.tokenize(_utf8(text, "prompt"), True, False)
+
+    def _chat_job(self, messages: Sequence[Message], params: SamplingParams, tools: Any,
+                  template_args: Any) -> Job:
+        try:
+            parts = (_messages_json(messages), _json(tools, "tools"),
+                     _json(template_args, "template_args"))
+        except InvalidArgumentError as error:
+            failed = error
+            return Job(self._native, params, lambda: _raise(failed))
+        return Job(self._native, params, lambda: self._render(*parts, True))
+
+    def _render(self, messages: bytes, tools: Optional[bytes], template_args: Optional[bytes],
+                add_generation_prompt: bool) -> list[int]:
+        return self._native.render(messages, tools, None, template_args, add_generation_prompt)
+
+    def _checked(self, ids: list[int], name: str) -> list[int]:
+        size = self.info.vocab_size
+        for wrong in (min(ids, default=0), max(ids, default=0)):
+            if not 0 <= wrong < size:
+                raise OutOfRangeError(f"token id {wrong} is outside the vocabulary of {size}", name)
+        return ids
+
+
+def pull(name: str, *, progress: Optional[Progress] = None) -> str:
+    """Fetches a model by name into the store, as ``headrace pull`` does, and returns its path; at
+    once if it is there. Raises NotFoundError, whose hint names the models that can be fetched."""
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected str, got {type(name).__name__}")
+    return _native.pull(name, progress or _log_progress)
+
+
+def _log_progress(stage: str, done_bytes: int, total_bytes: int) -> None:
+    _log.debug("%s: %d of %d bytes", stage, done_bytes, total_bytes)
+
+
+def _raise(error: HeadraceError) -> list[int]:
+    raise error
+
+
+def _reference(model: Any) -> str:
+    if model is None:
+        return ""
+    if not isinstance(model, (str, os.PathLike)):
+        raise TypeError(f"model: expected a path or a name, got {type(model).__name__}")
+    reference = os.fspath(model)
+    if not isinstance(reference, str):
+        raise TypeError("model: expected a path of str, got bytes")
+    if not reference:
+        raise InvalidArgumentError("the name is empty", "model", "None is the default model")
+    _utf8(reference, "model")
+    return reference
+
+
+def _count(value: Optional[int], name: str) -> Optional[int]:
+    if value is None:
+        return None
+    count = integer(value, name)
+    most = 2**63 if name == "kv_bytes" else 2**31
+    if not 0 <= count < most:
+        raise OutOfRangeError(f"expected 0 to {most - 1}, found {count}", name)
+    return count
+
+
+def _text(value: Optional[str], name: str) -> Optional[str]:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name}: expected str, got {type(value).__name__}")
+    if value is not None:
+        _utf8(value, name)
+    return value
+
+
+def _utf8(text: str, name: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(f"not valid Unicode: {error.reason} at {error.start}",
+                                   name) from None
+
+
+def _json(value: Any, name: str) -> Optional[bytes]:
+    if value is None:
+        return None
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"cannot be written as JSON: {error}", name) from None
+    return _utf8(text, name)
+
+
+def _plain(value: Any) -> Any:
+    """Of a Mapping or Sequence that json does not know: the dict or list of it."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if is_sequence(value):
+        return list(value)
+    raise TypeError(f"expected what JSON has, got {type(value).__name__}")
+
+
+def _messages_json(messages: Any) -> bytes:
+    if not is_sequence(messages) or not all(isinstance(each, Mapping) for each in messages):
+        raise TypeError('messages: expected a list of {"role": ..., "content": ...}')
+    if len(messages) == 0:
+        raise InvalidArgumentError("the conversation is empty", "messages")
+    encoded = _json(messages, "messages")
+    assert encoded is not None
+    return encoded
+
+
+def _is_one_prompt(prompts: Any) -> bool:
+    if isinstance(prompts, (str, np.ndarray)):
+        return isinstance(prompts, str) or prompts.ndim == 1
+    return len(prompts) > 0 and not isinstance(prompts[0], str) and not is_sequence(prompts[0])
+
+
+def _params(params: Any) -> SamplingParams:
+    if params is None:
+        return SamplingParams()
+    if not isinstance(params, SamplingParams):
+        raise TypeError(f"params: expected SamplingParams, got {type(params).__name__}")
+    return params
+
+
+def _with_params(prompts: Any, params: Any) -> list[tuple[Any, SamplingParams]]:
+    if params is None or isinstance(params, SamplingParams):
+        return [(prompt, _params(params)) for prompt in prompts]
+    if not is_sequence(params):
+        raise TypeError("params: expected SamplingParams or a list of them, got "
+                        f"{type(params).__name__}")
+    if len(params) != len(prompts):
+        raise InvalidArgumentError(f"there are {len(prompts)} prompts and {len(params)} of them",
+                                   "params")
+    return [(prompt, _params(each)) for prompt, each in zip(prompts, params)]

@@ -1,0 +1,118 @@
+"""What a request may ask for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from typing import Any, Mapping, Optional, Sequence
+
+from . import _native
+from ._check import flag, integer, real, token_ids
+from ._errors import OutOfRangeError
+
+_REALS = ("temperature", "top_p", "min_p", "typical_p", "repetition_penalty", "presence_penalty",
+          "frequency_penalty", "timeout")
+_COUNTS = ("top_k", "penalty_last_n", "seed", "max_tokens", "min_tokens", "n", "logprobs",
+           "prompt_logprobs", "priority")
+_FLAGS = ("ignore_eos", "use_prefix_cache")
+
+
+@dataclass(frozen=True)
+class SamplingParams:
+    """How tokens are chosen, when a generation ends, and what is told of it.
+
+    The first group is None by default: then the model file's wishes hold, else temperature 0.8,
+    top_k 40, top_p 0.95, min_p 0.05 and no penalties, as for ``headrace run``. Steps run in this
+    order: bias, penalties, temperature, top_k, typical_p, top_p, min_p.
+
+    Raises:
+        TypeError: a value has the wrong type.
+        OutOfRangeError: a number is not allowed for any model. (It is a ValueError, too.)
+    """
+
+    temperature: Optional[float] = None
+    """0 always takes the most likely token."""
+    top_k: Optional[int] = None
+    """Keep the k most likely tokens; 0 keeps all."""
+    top_p: Optional[float] = None
+    """Keep the most likely tokens that together reach this probability."""
+    min_p: Optional[float] = None
+    """Drop tokens below this share of the most likely one's probability."""
+    typical_p: Optional[float] = None
+    """Keep the most typical tokens that together reach this probability."""
+    repetition_penalty: Optional[float] = None
+    """Divides the logits of tokens seen before."""
+    penalty_last_n: Optional[int] = None
+    """Tokens that the penalties look back; -1 is all."""
+    presence_penalty: Optional[float] = None
+    """Subtracted from the logits of tokens generated before."""
+    frequency_penalty: Optional[float] = None
+    """Subtracted for each time a token was generated before."""
+
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    """Token id to what is added to its logit."""
+    seed: Optional[int] = None
+    """The same seed gives the same text, whatever else runs; None takes a fresh one."""
+
+    max_tokens: Optional[int] = None
+    """None goes on until the model ends or the context is full."""
+    min_tokens: int = 0
+    """End and stop tokens cannot be chosen before so many."""
+    stop_token_ids: Sequence[int] = ()
+    """Further tokens that end a generation."""
+    ignore_eos: bool = False
+    """Go on after the model's end token."""
+
+    n: int = 1
+    """Choices: completions of the one prompt."""
+    logprobs: Optional[int] = None
+    """0 tells each token's log-probability, k also the k most likely ones."""
+    prompt_logprobs: Optional[int] = None
+    """The same of the prompt's tokens."""
+
+    priority: int = 0
+    """-8 to 8; smaller is served first."""
+    timeout: Optional[float] = None
+    """Seconds from the call to the last token; after that the request fails."""
+    cache_scope: str = ""
+    """Prefixes are shared among requests of equal scope only."""
+    use_prefix_cache: bool = True
+    """Else the request neither reads from the prefix cache nor leaves anything in it."""
+
+    def __post_init__(self) -> None:
+        for name in _REALS:
+            self._set(name, real)
+        for name in _COUNTS:
+            self._set(name, integer)
+        for name in _FLAGS:
+            flag(getattr(self, name), name)
+        if not isinstance(self.cache_scope, str):
+            raise TypeError(f"cache_scope: expected str, got {type(self.cache_scope).__name__}")
+        if not isinstance(self.logit_bias, Mapping):
+            raise TypeError("logit_bias: expected a mapping of token ids to numbers, got "
+                            f"{type(self.logit_bias).__name__}")
+        bias = {integer(key, "logit_bias"): real(value, "logit_bias")
+                for key, value in self.logit_bias.items()}
+        object.__setattr__(self, "logit_bias", bias)
+        object.__setattr__(self, "stop_token_ids",
+                           tuple(token_ids(self.stop_token_ids, "stop_token_ids")))
+        if self.seed is not None and not 0 <= self.seed < 2**64:
+            raise OutOfRangeError(f"expected 0 to 2**64 - 1, found {self.seed}", "seed")
+        if self.timeout is not None and not 0 < self.timeout < 1e9:
+            raise OutOfRangeError(f"expected seconds above 0, found {self.timeout}", "timeout")
+        _native.check_params(self)
+
+    def _set(self, name: str, check: Any) -> None:
+        value = getattr(self, name)
+        if value is not None:
+            object.__setattr__(self, name, check(value, name))
+        elif name in _NOT_OPTIONAL:
+            raise TypeError(f"{name}: expected a number, got None")
+
+    @property
+    def timeout_ms(self) -> Optional[int]:
+        """`timeout` in whole milliseconds, at least one."""
+        return None if self.timeout is None else max(1, math.ceil(self.timeout * 1000))
+
+
+_NOT_OPTIONAL = {each.name for each in fields(SamplingParams) if each.default is not None}

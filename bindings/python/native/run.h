@@ -1,0 +1,87 @@
+// One request under way: its events become text, whoever waits for them. Thread-safe. Must not know
+// Python.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/engine.h"
+#include "text/detokenizer.h"
+#include "text/tokenizer.h"
+
+namespace headrace::python {
+
+/// What one token adds to a choice, or its end.
+struct Piece {
+  int32_t choice = 0;
+  std::string text;                    ///< what became certain; may be empty
+  std::optional<TokenEvent> token;     ///< none: the end
+  std::optional<FinishReason> reason;  ///< of the end
+};
+
+/// One completion so far.
+struct ChoiceState {
+  Detokenizer detokenizer;
+  std::string text;
+  std::vector<TokenEvent> tokens;
+  std::optional<FinishReason> reason;  ///< none: it goes on, or the request failed
+  TokenId stop_token = -1;
+  RequestStats stats;
+};
+
+/// What a request has come to.
+struct RunState {
+  std::vector<ChoiceState> choices;
+  std::vector<PromptLogprob> prompt_logprobs;  ///< of the prompt's second token on
+  std::optional<Error> error;
+};
+
+class Run {
+ public:
+  /// `keeps_pieces`: for take_pieces(). `is_abandoned` becomes true in the child of a fork, where
+  /// the engine's locks are nobody's: they are then left alone.
+  Run(Stream stream, const std::shared_ptr<const Tokenizer>& tokenizer, int32_t num_choices,
+      bool keeps_pieces, std::shared_ptr<const std::atomic<bool>> is_abandoned);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// Waits at most `time`; whether the request has ended.
+  bool wait_for_end(std::chrono::milliseconds time);
+  /// Waits at most `time`; whether there is a piece to take, or none will come.
+  bool wait_for_pieces(std::chrono::milliseconds time);
+  /// What came since the last call, in order.
+  std::vector<Piece> take_pieces();
+
+  /// Asks the engine to stop; the end follows within a step.
+  void cancel();
+
+  /// As it is now.
+  RunState state() const;
+
+ private:
+  void take_events();
+  void take(TokenEvent&& event);
+  void take(PromptLogprobsEvent&& event);
+  void take(FinishEvent&& event);
+  void take(ErrorEvent&& event);
+  ChoiceState* choice(int32_t index);
+  void keep(Piece piece);
+
+  std::unique_ptr<Stream> stream_;
+  const bool keeps_pieces_;
+  const std::shared_ptr<const std::atomic<bool>> is_abandoned_;
+
+  mutable std::mutex mutex_;
+  RunState state_;
+  std::vector<Piece> pieces_;
+  bool has_ended_ = false;
+};
+
+}  // namespace headrace::python

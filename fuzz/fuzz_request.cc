@@ -1,0 +1,154 @@
+// Bodies of requests, and lines of batch files: whatever they hold, what comes is a prepared
+// request within the limits, or an error that can be sent. The bytes behind a 0 are then the tokens
+// of the answer, which is written and read again; nothing of a stop string may be in it.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "api/answer.h"
+#include "api/batch_line.h"
+#include "api/error_json.h"
+#include "api/json_body.h"
+#include "api/response_json.h"
+#include "text/test_vocabulary.h"
+#include "text/unicode.h"
+
+namespace {
+
+using namespace headrace;
+using api::Json;
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+class FixedClock final : public Clock {
+ public:
+  int64_t now_ns() const override { return 0; }
+  int64_t unix_seconds() const override { return 1768469400; }
+};
+
+/// The last of the file's limits are small, so that each of them is met.
+struct Scene {
+  Scene() {
+    constexpr std::string_view kSource =
+        "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>' }}"
+        "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>' }}{% endif %}"
+        "{{ enable_thinking }}{{ date_string }}";
+    TemplateLimits template_limits;
+    template_limits.max_steps = 20'000;
+    template_limits.max_output_bytes = 64 * 1024;
+    chat_template.emplace(std::move(ChatTemplate::parse(kSource, template_limits)).value());
+    model.name = "tiny";
+    model.fingerprint = "fuzz-1";
+    model.tokenizer = text::byte_level_example().build();
+    model.chat_template = &*chat_template;
+    model.vocab_size = model.tokenizer->vocab_size();
+    model.answers_any_name = true;
+    model.limits.max_values = 2'000;
+    model.limits.max_object_keys = 100;
+    model.limits.max_messages = 8;
+    model.limits.max_prompts = 8;
+    model.limits.max_choices = 12;
+    model.limits.max_stop_strings = 4;
+    model.limits.max_stop_token_ids = 8;
+    model.limits.max_name_bytes = 40;
+  }
+  std::optional<ChatTemplate> chat_template;
+  api::ServedModel model;
+};
+
+void check_error(const Error& error) {
+  check(!error.message.empty());
+  const api::ApiError sent = api::api_error(error);
+  check(sent.status >= 400 && sent.status < 500);
+  check(!Json::parse(api::error_json(sent))["error"]["message"].get<std::string>().empty());
+}
+
+void check_answer(const Scene& scene, const api::PreparedRequest& request,
+                  std::string_view tokens) {
+  api::Answer answer(request, scene.model.tokenizer);
+  for (size_t prompt = 0; prompt < request.requests.size(); ++prompt) {
+    const int32_t num_choices = request.requests[prompt].num_choices;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      const auto byte = static_cast<uint8_t>(tokens[i]);
+      answer.take(prompt, TokenEvent{.id = static_cast<TokenId>((byte * 7 + i) % 266),
+                                     .logprob = static_cast<float>(byte) / -8,
+                                     .top = {{5, -1}, {200, -2}},
+                                     .choice = static_cast<int32_t>(i) % num_choices});
+    }
+    for (int32_t choice = 0; choice < num_choices; ++choice) {
+      const bool cancelled = answer.choices()[prompt * size_t(num_choices) + size_t(choice)].end ==
+                             api::ChoiceEnd::running;
+      FinishEvent finish;
+      finish.reason = cancelled ? FinishReason::length : FinishReason::stop;
+      finish.choice = choice;
+      answer.take(prompt, finish);
+    }
+  }
+  check(!answer.has_failed());
+  const std::string body = api::response_json({"id", 1}, request, answer, scene.model);
+  check(text::replace_invalid(body) == body);
+  check(Json::parse(body)["choices"].size() == answer.choices().size());
+  if (request.params.stop.min_tokens > 0) return;
+  for (const api::Choice& choice : answer.choices()) {
+    check(text::replace_invalid(choice.text) == choice.text);
+    for (const std::string& stop : request.params.stop_strings) {
+      check(choice.text.find(stop) == std::string::npos);
+    }
+  }
+}
+
+void check_limits(const api::PreparedRequest& request, const api::ServedModel& model) {
+  check(!request.requests.empty() && request.requests.size() <= model.limits.max_prompts);
+  for (const Request& part : request.requests) {
+    check(part.num_choices >= 1 && part.num_choices <= model.limits.max_choices);
+    check(part.num_logprobs >= -1 && part.num_logprobs <= model.limits.max_logprobs);
+    check(validate(part.sampling, part.stop, model.vocab_size).ok());
+    for (const TokenId id : part.prompt) check(id >= 0 && id < model.vocab_size);
+  }
+  for (const std::string& warning : request.warnings) check(warning.size() < 400);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const Scene scene;
+  if (size == 0) return 0;
+  const std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const size_t zero = input.find('\0');
+  const std::string_view text = input.substr(0, zero);
+  const std::string_view tokens =
+      zero == std::string_view::npos ? std::string_view() : input.substr(zero + 1);
+
+  auto endpoint = (data[0] & 1) != 0 ? api::Endpoint::chat_completions : api::Endpoint::completions;
+  Json body;
+  if ((data[0] & 2) != 0) {
+    const api::BatchLine line =
+        api::parse_batch_line(text, 3, (data[0] & 4) != 0, scene.model.limits);
+    const std::string written = line.error ? api::batch_failure(line, api::api_error(*line.error))
+                                           : api::batch_success(line, "{}");
+    const auto again = api::read_batch_answer(written);
+    check(again.ok() && again->key == line.key && again->custom_id == line.custom_id);
+    if (line.error) {
+      check_error(*line.error);
+      return 0;
+    }
+    endpoint = line.endpoint;
+    body = *line.body;
+  } else if (const auto read = api::parse_body(text, scene.model.limits, body); !read.ok()) {
+    check_error(read.error());
+    return 0;
+  }
+  const auto request = api::prepare_request(endpoint, body, scene.model, FixedClock());
+  if (!request.ok()) {
+    check_error(request.error());
+    return 0;
+  }
+  check_limits(*request, scene.model);
+  check_answer(scene, *request, tokens);
+  return 0;
+}

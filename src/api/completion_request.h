@@ -1,0 +1,35 @@
+// The body of POST /v1/completions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/generation_params.h"
+#include "api/json.h"
+#include "api/params_json.h"
+#include "headrace/result.h"
+
+namespace headrace::api {
+
+/// Text, or ids that are in the vocabulary. Either may be empty.
+struct Prompt {
+  std::optional<std::string> text{};
+  std::vector<TokenId> ids{};  ///< where there is no text
+};
+
+struct CompletionRequest {
+  GenerationParams params;
+  std::vector<Prompt> prompts;  ///< at least one
+  bool echo = false;            ///< answers begin with their prompt
+  /// Of text prompts: whether the model's own first token and so on are put around them, and
+  /// whether control tokens that they spell are taken for what they are.
+  bool adds_special = true;
+  bool parses_special = false;
+  std::vector<std::string> warnings;
+};
+
+/// Errors (400): a field of a wrong type or out of range, one that is not built, no prompt.
+Result<CompletionRequest> parse_completion_request(const Json& body, const ParamsContext& context);
+
+}  // namespace headrace::api

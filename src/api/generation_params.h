@@ -1,0 +1,28 @@
+// What all generating endpoints take alike, after parsing. Must not know JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/params.h"
+
+namespace headrace::api {
+
+struct GenerationParams {
+  std::string model;  ///< as asked for; empty: the one there is
+  SamplingParams sampling;
+  StopParams stop;
+  std::vector<std::string> stop_strings;  ///< none is empty
+  int32_t num_choices = 1;                ///< of each prompt
+  int32_t num_logprobs = -1;              ///< as in Request
+  int32_t num_prompt_logprobs = -1;
+  int32_t priority = 0;
+  int64_t timeout_ms = 0;
+  bool is_streamed = false;
+  bool include_usage = false;  ///< a last chunk with the usage, where streamed
+  std::string user;
+  std::string cache_salt;
+};
+
+}  // namespace headrace::api

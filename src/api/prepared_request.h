@@ -1,0 +1,42 @@
+// From a request's JSON to what the engine takes: parsed, templated, tokenised.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/generation_params.h"
+#include "api/json.h"
+#include "api/served_model.h"
+#include "base/clock.h"
+#include "headrace/request.h"
+#include "headrace/result.h"
+
+namespace headrace::api {
+
+enum class Endpoint : uint8_t { completions, chat_completions };
+
+/// Of "/v1/completions" and "/v1/chat/completions".
+std::optional<Endpoint> endpoint_at(std::string_view path);
+
+struct PreparedRequest {
+  Endpoint endpoint = Endpoint::completions;
+  GenerationParams params;
+  std::vector<Request> requests;  ///< one a prompt; each has all choices
+  /// What each completion begins with, where the request wants its prompt echoed; else empty.
+  std::vector<std::string> echoes;
+  bool goes_on = false;  ///< the answer follows a text of its own kind, not a turn's beginning
+  std::vector<std::string> warnings;
+  double tokenize_ms = 0;  ///< template and tokens
+};
+
+/// Errors (each with the field in `where`): those of the parsers; not_found (another model's name);
+/// the template's; unsupported (a chat with a base model).
+Result<PreparedRequest> prepare_request(Endpoint endpoint, const Json& body,
+                                        const ServedModel& model, const Clock& clock);
+
+/// The scope in which prefixes are shared: that of an API key, narrowed by a request's salt.
+std::string cache_scope(std::string_view api_key, std::string_view salt);
+
+}  // namespace headrace::api

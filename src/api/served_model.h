@@ -1,0 +1,30 @@
+// What has to be known of a loaded model to answer requests with it. Must not know how it is
+// loaded.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "api/limits.h"
+#include "headrace/params.h"
+#include "text/chat_template/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace headrace::api {
+
+struct ServedModel {
+  std::string name;
+  std::string fingerprint;  ///< equal where equal requests give equal answers
+  std::shared_ptr<const Tokenizer> tokenizer;
+  const ChatTemplate* chat_template = nullptr;  ///< null: a base model
+  int64_t vocab_size = 0;
+  SamplingParams sampling;  ///< where a request says nothing
+  StopParams stop;
+  RequestLimits limits;
+  bool may_stream = true;
+  /// A request that names another model is answered too, with a warning; else it is an error.
+  bool answers_any_name = false;
+};
+
+}  // namespace headrace::api

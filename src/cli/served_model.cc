@@ -1,0 +1,23 @@
+// See served_model.h.
+#include "cli/served_model.h"
+
+#include <utility>
+
+#include "app/system_fingerprint.h"
+#include "cli/version.h"
+
+namespace headrace::cli {
+
+api::ServedModel served_model(const OpenedModel& opened, SamplingParams sampling, StopParams stop) {
+  api::ServedModel served;
+  served.name = opened.model->info().name;
+  served.fingerprint = system_fingerprint(opened, kVersion);
+  served.tokenizer = opened.tokenizer;
+  served.chat_template = opened.chat_template ? &*opened.chat_template : nullptr;
+  served.vocab_size = opened.model->info().vocab_size;
+  served.sampling = std::move(sampling);
+  served.stop = std::move(stop);
+  return served;
+}
+
+}  // namespace headrace::cli
