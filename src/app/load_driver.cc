@@ -53,7 +53,7 @@ class LoadDriver {
       woken_ns = now();
       if (seen == seen_) continue;
       seen_ = seen;
-      read_all(woken_ns);
+      read_all();
       sample(woken_ns);
     }
     settle();
@@ -143,25 +143,26 @@ class LoadDriver {
     return {};
   }
 
-  void read_all(int64_t now_ns) {
-    num_new_tokens_ = num_new_first_ = 0;
+  void read_all() {
+    num_new_first_ = 0;
     for (size_t i = 0; i < active_.size();) {
-      if (!read(active_[i], now_ns)) {
+      if (!read(active_[i])) {
         ++i;
         continue;
       }
       ActiveRequest ended = std::move(active_[i]);
       if (i + 1 < active_.size()) active_[i] = std::move(active_.back());
       active_.pop_back();
-      go_on(std::move(ended), now_ns);
+      go_on(std::move(ended));
     }
   }
 
   /// What a stream has to tell; whether it has ended.
-  bool read(ActiveRequest& request, int64_t now_ns) {
+  bool read(ActiveRequest& request) {
     LoadRecord& record = out_.requests[request.record];
     while (request.stream.wait_for(std::chrono::milliseconds(0))) {
       const auto event = request.stream.next();
+      const int64_t now_ns = now();
       if (!event) {
         record.end_ns = now_ns;
         return true;
@@ -170,7 +171,6 @@ class LoadDriver {
         if (record.token_ns.empty()) ++num_new_first_;
         record.token_ns.push_back(now_ns);
         request.answer.push_back(token->id);
-        ++num_new_tokens_;
       } else if (const auto* finish = std::get_if<FinishEvent>(&*event)) {
         record.stats = finish->stats;
         if (finish->reason == FinishReason::cancelled) record.error = ErrorCode::cancelled;
@@ -182,14 +182,14 @@ class LoadDriver {
   }
 
   /// The next turn of the conversation whose request has ended, if there is one.
-  void go_on(ActiveRequest ended, int64_t now_ns) {
+  void go_on(ActiveRequest ended) {
     LoadRecord& record = out_.requests[ended.record];
     const auto num_tokens = static_cast<int64_t>(record.token_ns.size());
     if (record.is_ok() && num_tokens != record.wanted_tokens) record.error = ErrorCode::internal;
     record.answer_hash =
         hash_tokens(static_cast<uint64_t>(record.conversation * 4096 + record.turn), ended.answer);
     Conversation& conversation = ended.conversation;
-    const bool is_late = pace_.seconds > 0 && seconds(now_ns) >= pace_.seconds;
+    const bool is_late = pace_.seconds > 0 && seconds(record.end_ns) >= pace_.seconds;
     if (!record.is_ok() || ++conversation.turn >= conversation.turns.size() || is_late) {
       ++num_done_;
       return;
@@ -198,7 +198,7 @@ class LoadDriver {
     auto& tokens = conversation.tokens;
     tokens.insert(tokens.end(), ended.answer.begin(), ended.answer.end());
     tokens.insert(tokens.end(), more.begin(), more.end());
-    conversation.due_ns = now_ns;
+    conversation.due_ns = record.end_ns;
     ready_.push_back(std::move(conversation));
   }
 
@@ -211,12 +211,12 @@ class LoadDriver {
     made.num_held_back = static_cast<int64_t>(ready_.size());
     made.num_steps = stats.num_steps - last_.num_steps;
     made.num_rows = stats.step_rows - last_.step_rows;
-    made.num_tokens = num_new_tokens_;
+    // Not those that were read: they may be of a step that is not counted yet.
+    made.num_tokens = stats.generated_tokens - last_.generated_tokens;
     made.num_first = num_new_first_;
     made.kv_usage = stats.kv_usage();
     made.slot_utilisation = stats.token_slot_utilisation();
     out_.samples.push_back(made);
-    num_tokens_ += num_new_tokens_;
     last_ = std::move(stats);
   }
 
@@ -224,7 +224,7 @@ class LoadDriver {
   void settle() {
     while (last_.num_running + last_.num_waiting > 0) {
       seen_ = engine_.wait_for_news(seen_, std::chrono::nanoseconds(kMaxSleepNs));
-      num_new_tokens_ = num_new_first_ = 0;
+      num_new_first_ = 0;
       sample(now());
     }
   }
@@ -240,7 +240,8 @@ class LoadDriver {
   Result<void> report(int64_t now_ns) {
     if (now_ns < next_report_ns_) return {};
     next_report_ns_ = now_ns + kMaxSleepNs;
-    hooks_.on_progress({num_done_, num_tokens_, seconds(now_ns)});
+    hooks_.on_progress(
+        {num_done_, last_.generated_tokens - out_.before.generated_tokens, seconds(now_ns)});
     if (!hooks_.should_stop()) return {};
     return Error{ErrorCode::cancelled, "interrupted", "", ""};
   }
@@ -257,9 +258,7 @@ class LoadDriver {
   uint64_t seen_ = 0;
   std::deque<Conversation> ready_;     ///< arrived, not yet given to the engine
   std::vector<ActiveRequest> active_;  ///< that the engine has, in no order
-  int64_t num_new_tokens_ = 0;         ///< of the last reading
-  int64_t num_new_first_ = 0;
-  int64_t num_tokens_ = 0;
+  int64_t num_new_first_ = 0;          ///< of the last reading: first tokens of requests
   int64_t num_done_ = 0;
   EngineStats last_;
   LoadRecords out_;

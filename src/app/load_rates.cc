@@ -37,6 +37,7 @@ double LoadRates::decode_rate(double batch) const {
     const auto low = static_cast<double>(decode[i - 1].batch);
     const auto high = static_cast<double>(decode[i].batch);
     if (batch > high) continue;
+    if (batch == high) return decode[i].rate;
     const double low_seconds = low / decode[i - 1].rate;
     const double high_seconds = high / decode[i].rate;
     return batch / (low_seconds + (high_seconds - low_seconds) * (batch - low) / (high - low));
