@@ -52,6 +52,7 @@ inline OpenedModel tiny_opened_model(const test::TinyOptions& options) {
   opened.model = std::move(load_model(*opened.checkpoint, *opened.backend, {}).value());
   opened.options.chunk_tokens = 16;
   opened.context = options.context;
+  opened.kv_budget_bytes = uint64_t{1} << 30;
   std::filesystem::remove(path);
   return opened;
 }
