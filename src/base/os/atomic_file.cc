@@ -35,12 +35,13 @@ Result<AtomicFile> AtomicFile::create(const std::string& temporary) {
   return AtomicFile(fd, temporary);
 }
 
-Result<AtomicFile> AtomicFile::create_beside(const std::string& path) {
+Result<AtomicFile> AtomicFile::create_beside(const std::string& path, FileAccess access) {
   constexpr int kMaxTries = 1000;
+  const mode_t mode = access == FileAccess::owner ? 0600 : 0666;
   for (int n = 0;; ++n) {
     const std::string name =
         path + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".partial";
-    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd >= 0) return AtomicFile(fd, name);
     if (errno != EEXIST || n == kMaxTries) return write_error(path, errno);
   }
