@@ -27,7 +27,7 @@ TEST(BlockTable, GrowsByWholeBlocksAndReturnsThem) {
     EXPECT_FALSE(table.grow(65)) << "more than there are";
     EXPECT_EQ(table.num_held(), 2) << "and none was taken";
     EXPECT_TRUE(table.grow(64));
-      }
+  }
   EXPECT_EQ(group.pool().num_unreferenced(), 4);
 }
 
