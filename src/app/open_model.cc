@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/memory_plan.h"
+#include "app/model_fingerprint.h"
 #include "app/weight_needs.h"
 #include "backend/cpu/cpu_backend.h"
 #include "base/cpu_features.h"
@@ -296,6 +297,8 @@ Result<std::unique_ptr<Engine>> OpenedModel::start_engine(EngineOptions wanted) 
   wanted.context = context;
   wanted.block_tokens = options.block_tokens;
   wanted.chunk_tokens = options.chunk_tokens;
+  wanted.model_fingerprint = model_fingerprint(*checkpoint);
+  wanted.tokenizer_fingerprint = tokenizer->fingerprint().digest;
   return make_engine(*model, wanted);
 }
 
