@@ -93,6 +93,8 @@ std::string throughput_table(const std::vector<LoadEntry>& entries) {
     columns.push_back({"at its batches", true, [](const LoadEntry& e) {
                          return percent(e.result.fraction_at_its_batches());
                        }});
+    columns.push_back({"of bound", true,
+                       [](const LoadEntry& e) { return percent(e.result.fraction_of_bound()); }});
   }
   if (!first.plan.slo.is_empty()) {
     add("good", [](const LoadSummary& s) {
@@ -200,7 +202,9 @@ std::string rates_text(const std::vector<LoadEntry>& entries) {
   if (text.empty()) return "";
   return "\nIdeal: the prompt tokens that were computed, at the rate of prompts, and the tokens "
          "after each first one, at the rate of the largest batch. \"At its batches\": at the "
-         "batches that the steps had. Measured in this run:\n" +
+         "batches that the steps had. \"Of bound\": the ideal at the bounds of the rates. Measured "
+         "in "
+         "this run:\n" +
          text;
 }
 

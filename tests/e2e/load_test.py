@@ -210,6 +210,11 @@ class Figures(LoadTest):
                                row["ideal_decoded_tokens"] / row["decode_ts"])
         self.assertAlmostEqual(row["fraction_of_ideal"], row["ideal_s"] / row["occupied_s"])
         self.assertGreater(row["fraction_at_batches"], 0)
+        self.assertAlmostEqual(row["bound_s"],
+                               row["ideal_prompt_tokens"] / row["rates"][0]["bound_ts"] +
+                               row["ideal_decoded_tokens"] / row["rates"][-1]["bound_ts"])
+        self.assertAlmostEqual(row["fraction_of_bound"], row["bound_s"] / row["occupied_s"])
+        self.assertLess(row["fraction_of_bound"], 1)
 
 
 class Formats(LoadTest):
