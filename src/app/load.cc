@@ -130,6 +130,7 @@ class Load {
     result.plan = plan_;
     result.summary = summarize_load(records, plan_.slo);
     stretch.seconds = result.summary.seconds;
+    result.processor_seconds = stretch.after.own_seconds - stretch.before.own_seconds;
     result.unsteady = unsteady_reasons(summarize({1}), stretch);
     if (rates && std::any_of(rates->begin(), rates->end(),
                              [](const BenchRow& row) { return !row.unsteady.empty(); })) {

@@ -62,6 +62,7 @@ struct LoadResult {
   int64_t kv_tokens = 0;  ///< that the largest cache group holds
   uint64_t kv_bytes = 0;
   std::optional<LoadIdeal> ideal;
+  double processor_seconds = 0;       ///< of all threads of the process, during the load
   std::vector<std::string> unsteady;  ///< reasons; empty: steady
 
   /// Ideal over measured time; only with `ideal`.

@@ -140,6 +140,8 @@ std::string engine_table(const std::vector<LoadEntry>& entries) {
                          return cell(e.result.summary);
                        }});
   };
+  columns.push_back(
+      {"processor s", true, [](const LoadEntry& e) { return figure(e.result.processor_seconds); }});
   add("steps", [](const LoadSummary& s) { return std::to_string(s.num_steps); });
   add("tokens a step", [](const LoadSummary& s) {
     return fmt::format("{:.1f} ({:.0f} most)", s.tokens_per_step, s.most_per_step);

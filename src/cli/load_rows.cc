@@ -75,6 +75,7 @@ void add_throughput(OrderedJson& out, const LoadResult& result) {
   out["errors"] = summary.errors;
   out["duration_s"] = summary.seconds;
   out["occupied_s"] = summary.occupied_seconds;
+  out["processor_s"] = result.processor_seconds;
   out["prompt_tokens"] = summary.prompt_tokens;
   out["cached_tokens"] = summary.cached_tokens;
   out["output_tokens"] = summary.output_tokens;

@@ -81,6 +81,7 @@ class Figures(LoadTest):
         self.assertGreaterEqual(row["steps"], max(r["output_tokens"] for r in requests))
         self.assertEqual(row["failed_steps"], 0)
         self.assertGreater(row["forward_ms"], 0)
+        self.assertGreaterEqual(row["processor_s"], 0)
         self.assertEqual(row["steady"], not row["notes"])
 
     def test_clients(self):
