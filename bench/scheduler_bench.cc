@@ -22,6 +22,12 @@ class InstantRunner final : public ModelRunner {
     for (BatchSample& sample : batch.samples) sample.token.id = 5;
     return {};
   }
+  std::string device() const override { return "none"; }
+  uint64_t block_bytes(size_t /*group*/) const override { return 0; }
+  void read_block(size_t /*group*/, int32_t /*block*/, int64_t /*num_tokens*/,
+                  std::span<std::byte> /*out*/) const override {}
+  void write_block(size_t /*group*/, int32_t /*block*/,
+                   std::span<const std::byte> /*in*/) override {}
 
  private:
   ModelInfo info_;

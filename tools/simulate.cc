@@ -1,9 +1,11 @@
 // Runs seeds of the engine's simulation (src/engine/simulation.h), several at a time.
 //
 //   simulate [--seeds A..B] [--requests N] [--threads N] [--no-faults] [--memory-faults]
+//            [--sessions FOLDER]
 //
 // Prints what was seen, and every seed at which something was wrong; exits 1 if there was one. With
-// --memory-faults allocations fail too, at random moments of steps.
+// --memory-faults allocations fail too, at random moments of steps; with --sessions session files
+// are saved to a folder and loaded again while requests run.
 #include <atomic>
 #include <charconv>
 #include <cstdint>
@@ -31,6 +33,7 @@ struct Args {
   unsigned num_threads = 0;
   bool with_faults = true;
   bool with_memory_faults = false;
+  std::string session_folder;
 };
 
 template <class T>
@@ -54,6 +57,9 @@ bool parse_args(int argc, char** argv, Args& args) {
       args.with_faults = false;
     } else if (name == "--memory-faults") {
       args.with_memory_faults = true;
+    } else if (name == "--sessions" && !value.empty()) {
+      args.session_folder = value;
+      ++i;
     } else if (name == "--seeds" && parse_seeds(value, args)) {
       ++i;
     } else if (name == "--requests" && parse(value, args.num_requests)) {
@@ -79,6 +85,7 @@ class Runs {
       options.seed = seed;
       options.num_requests = args_.num_requests;
       options.with_faults = args_.with_faults;
+      options.session_folder = args_.session_folder;
       if (args_.with_memory_faults)
         options.fail_allocation = [](int64_t n) { allocations_left = n; };
       add(seed, headrace::simulate(options));
@@ -92,6 +99,7 @@ class Runs {
         as_long(num_seeds_), as_long(num_wrong_), as_long(sum_.num_steps),
         as_long(sum_.num_finished), as_long(sum_.num_cancelled), as_long(sum_.num_expired),
         as_long(sum_.num_failed), as_long(sum_.num_refused));
+    std::printf("sessions loaded: %lld\n", as_long(sum_.num_sessions));
     std::printf("prompt tokens found in the cache: %lld of %lld\n",
                 as_long(sum_.stats.prefix_hit_tokens), as_long(sum_.stats.prefix_query_tokens));
     for (size_t i = 0; i < headrace::kNumMemoryRungs; ++i) {
@@ -117,6 +125,7 @@ class Runs {
     sum_.num_expired += result.num_expired;
     sum_.num_failed += result.num_failed;
     sum_.num_refused += result.num_refused;
+    sum_.num_sessions += result.num_sessions;
     sum_.stats.prefix_hit_tokens += result.stats.prefix_hit_tokens;
     sum_.stats.prefix_query_tokens += result.stats.prefix_query_tokens;
     for (size_t i = 0; i < headrace::kNumMemoryRungs; ++i) {
@@ -144,7 +153,7 @@ int main(int argc, char** argv) {
   if (!parse_args(argc, argv, args)) {
     std::fprintf(stderr,
                  "usage: simulate [--seeds A..B] [--requests N] [--threads N] [--no-faults] "
-                 "[--memory-faults]\n");
+                 "[--memory-faults] [--sessions FOLDER]\n");
     return 2;
   }
   if (args.num_threads == 0) args.num_threads = std::max(1U, std::thread::hardware_concurrency());

@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/kv_event.h"
@@ -39,6 +42,12 @@ class Stream {
   std::shared_ptr<Impl> impl_;
 };
 
+/// What a session file holds.
+struct LoadedSession {
+  std::vector<TokenId> tokens;  ///< whose keys and values are in the prefix cache now
+  std::string note;             ///< as it was given to save_session
+};
+
 /// One model, many requests. Owns the thread that runs the steps.
 class Engine {
  public:
@@ -60,6 +69,27 @@ class Engine {
   virtual std::vector<KvEvent> take_kv_events() = 0;
   /// Forgets all prefixes that no request uses, before the next step.
   virtual void clear_prefix_cache() = 0;
+
+  // Sessions: keys and values that outlive the engine. Both wait until the engine is between two
+  // steps, and requests wait while blocks are copied. From any thread.
+  /// Writes to a file what the prefix cache holds of `tokens` from the first on, in this scope;
+  /// returns how many that is. A request's tokens are there once it has ended: all but the last,
+  /// which was not computed. `note` goes along, any bytes up to 16 MiB. The file appears under its
+  /// name only when it is whole; it replaces a session file and nothing else, and only its owner
+  /// may read it. Errors: invalid_argument (something else is there, a note that is too long),
+  /// io_error, resource_exhausted (a full disk, memory), unsupported (no prefix cache), cancelled
+  /// (the engine is being stopped).
+  virtual Result<int64_t> save_session(std::span<const TokenId> tokens,
+                                       const std::string& cache_scope, const std::string& path,
+                                       std::string_view note) = 0;
+  /// Puts the keys and values of a file into the prefix cache, where a request of this scope whose
+  /// prompt begins with these tokens finds them: with the same results as if they were computed.
+  /// All or nothing: the whole file is checked first. Errors: not_found, io_error, corrupt_data (no
+  /// session file, cut, damaged), mismatch (another model, tokenizer, KV type, block size or
+  /// instruction set), unsupported (of a newer version; no prefix cache), resource_exhausted (KV
+  /// blocks, memory), cancelled (the engine is being stopped).
+  virtual Result<LoadedSession> load_session(const std::string& path,
+                                             const std::string& cache_scope) = 0;
 
   /// Tokens that one sequence may hold, prompt and completion together.
   virtual int64_t max_context() const = 0;

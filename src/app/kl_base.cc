@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/os/save_target.h"
 #include "sampling/logprobs.h"
 
 namespace headrace {
@@ -51,35 +51,9 @@ bool has_magic(std::span<const std::byte> bytes) {
          std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
-/// The file behind symbolic links, so that a link stays one; Errors: those of check_target.
+/// The file to write for a `path` that a user named.
 Result<std::string> target_of(const std::string& path) {
-  namespace fs = std::filesystem;
-  const auto refuse = [&](ErrorCode code, std::string message, std::string hint) {
-    return Error{code, std::move(message), path, std::move(hint)};
-  };
-  std::error_code error;
-  std::string target = path;
-  const fs::file_status there = fs::symlink_status(path, error);
-  if (there.type() == fs::file_type::not_found) {
-    const fs::path folder = fs::path(path).parent_path();
-    if (folder.empty() || fs::is_directory(folder, error)) return target;
-    return refuse(ErrorCode::io_error, "there is no such folder", "make the folder first");
-  }
-  if (there.type() == fs::file_type::symlink) {
-    target = fs::canonical(path, error).string();
-    if (error) {
-      return refuse(ErrorCode::invalid_argument, "a symbolic link that leads to no file",
-                    "give another name");
-    }
-  }
-  const auto file = MappedFile::open(target);
-  if (file.ok() && has_magic(file->bytes())) return target;
-  if (!file.ok() && file.error().code == ErrorCode::not_found) return target;
-  const bool is_file = file.ok() || file.error().code == ErrorCode::corrupt_data;
-  return refuse(ErrorCode::invalid_argument,
-                is_file ? "is there already, and is no file of saved log-probabilities"
-                        : file.error().message,
-                "give another name");
+  return save_target(path, kMagic, "file of saved log-probabilities");
 }
 
 Error corrupt(const std::string& path, std::string message) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/memory_plan.h"
+#include "app/model_fingerprint.h"
 #include "app/weight_needs.h"
 #include "backend/cpu/cpu_backend.h"
 #include "base/cpu_features.h"
@@ -295,6 +296,8 @@ Result<std::unique_ptr<Engine>> OpenedModel::start_engine(EngineOptions wanted) 
   if (wanted.kv_bytes == 0 && wanted.kv_tokens == 0 && wanted.max_sequences > 1) {
     wanted.kv_bytes = std::max<uint64_t>(kv_budget_bytes / 2, 1);
   }
+  wanted.model_fingerprint = model_fingerprint(*checkpoint);
+  wanted.tokenizer_fingerprint = tokenizer->fingerprint().digest;
   return make_engine(*model, wanted);
 }
 

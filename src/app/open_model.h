@@ -72,10 +72,11 @@ struct OpenedModel {
   /// For up to `max_tokens` tokens; 0: the whole context. More than the context is cut to it.
   std::unique_ptr<Session> session(int64_t max_tokens = 0) const;
   /// Starts the engine's thread; `session()`s must not run beside it (one caller of the backend).
-  /// KV type, context, block and step sizes are those that the model was opened with, whatever
-  /// `wanted` says of them. An engine for several sequences gets a KV cache for as many of them as
-  /// fit half of kv_budget_bytes, unless `wanted` says how large it is to be. Errors: those of
-  /// make_engine; resource_exhausted where `wanted.kv_bytes` are more than there are.
+  /// KV type, context, block and step sizes and the fingerprints are those of the model as it was
+  /// opened, whatever `wanted` says of them. An engine for several sequences gets a KV cache for as
+  /// many of them as fit half of kv_budget_bytes, unless `wanted` says how large it is to be.
+  /// Errors: those of make_engine; resource_exhausted where `wanted.kv_bytes` are more than there
+  /// are.
   Result<std::unique_ptr<Engine>> start_engine(EngineOptions wanted = {});
 };
 

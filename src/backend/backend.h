@@ -117,6 +117,14 @@ class KvStorage {
   /// Copies block `from`, the pages of all layers, to block `to`, before the operations that
   /// follow.
   virtual void copy_block(int32_t from, int32_t to) = 0;
+
+  // A block outside of the backend: the pages of its layers, one after the other, each of
+  // KvPageLayout::page_bytes() and laid out as kv_view.h says.
+  /// The first `num_tokens` slots of a block; the others are zeros, whatever was there. Waits for
+  /// the operations before it. `out`: [num_layers * page_bytes].
+  virtual void read_block(int32_t block, int64_t num_tokens, std::span<std::byte> out) const = 0;
+  /// Before the operations that follow.
+  virtual void write_block(int32_t block, std::span<const std::byte> in) = 0;
 };
 
 class Backend {

@@ -16,6 +16,9 @@
 //     values        [8][dim][2]       int8: codes of the rotated value; two tokens are together
 //     key scales    [chunks][16]      f16: a rotated key is about scale * code
 //     value scales  [16]              f16, log2: a rotated value is about 2^scale * code
+//
+// This is also the form in which every backend gives pages out and takes them in
+// (KvStorage::read_block), whatever its own memory looks like; numbers are little-endian.
 #pragma once
 
 #include <cstddef>
@@ -129,6 +132,9 @@ struct KvPageLayout {
     return (head * panels + t / kKeyPanelTokens) * panel().bytes();
   }
 };
+
+/// Zeroes the slots of a page from `first_slot` to the end.
+void clear_slots(const KvPageLayout& layout, int64_t first_slot, std::byte* page);
 
 /// One layer's pages: page of block b begins at base + b * block_stride_bytes.
 struct KvView {

@@ -15,11 +15,13 @@
 #include "base/os/terminal.h"
 #include "cli/commands.h"
 #include "cli/conversation.h"
+#include "cli/input.h"
 #include "cli/line_editor.h"
 #include "cli/make_option.h"
 #include "cli/model_options.h"
 #include "cli/report.h"
 #include "cli/sampling_options.h"
+#include "cli/session_keeper.h"
 #include "cli/terminal_text.h"
 
 namespace headrace::cli {
@@ -28,6 +30,7 @@ namespace {
 struct ChatArgs {
   ModelArgs model;
   SamplingArgs sampling;
+  SessionArgs session;
   std::string system;
   bool stats = false;
 };
@@ -38,6 +41,7 @@ constexpr std::string_view kHelp =
     "/retry           generate the last answer anew\n"
     "/clear           begin a new conversation\n"
     "/save FILE       write the conversation as JSON (headrace render --messages FILE reads it)\n"
+    "/save            write the file of --session now, not only at the end\n"
     "/stats           where the time of the last answer went, and how full the context is\n"
     "/quit            leave (Ctrl-D too)\n"
     "Ctrl-C stops an answer. A line that ends with \\ goes on in the next one; Alt-Enter begins a\n"
@@ -46,20 +50,34 @@ constexpr std::string_view kHelp =
 /// What the loop works with.
 class Chat {
  public:
-  Chat(const OpenedModel& model, Engine& engine, Conversation& conversation, bool shows_stats)
+  Chat(const OpenedModel& model, Engine& engine, Conversation& conversation, SessionKeeper& session,
+       bool shows_stats)
       : model_(model),
         engine_(engine),
         conversation_(conversation),
+        session_(session),
         editor_(state_file("chat_history")),
         to_terminal_(is_terminal(StandardStream::output)),
         shows_stats_(shows_stats) {}
 
-  /// Reads and answers until the end; returns the exit code.
-  int loop() {
-    // Of the whole loop: a Ctrl-C between the message and its answer stops the answer.
-    const InterruptGuard guard({.second_ends = !to_terminal_});
+  /// Reads and answers until the end, and saves the session; returns the exit code.
+  int run() {
     greet();
-    while (flush_output()) {
+    for (bool is_first = true;; is_first = false) {
+      loop();
+      if (save_session()) return exit_code_;
+      if (!is_first || !editor_.interactive() || was_terminated_) return kFailed;
+      // A person may keep what was said in another place.
+      notice("/save FILE keeps the messages elsewhere; leave again to try again");
+    }
+  }
+
+ private:
+  void loop() {
+    // Of the whole loop: a Ctrl-C between the message and its answer stops the answer. With a
+    // session to save, the end of the terminal is an end like any other.
+    const InterruptGuard guard({.catch_terminate = session_.is_on(), .second_ends = !to_terminal_});
+    while (flush_output() && !(was_terminated_ = InterruptGuard::terminated())) {
       LineEditor::Input input = editor_.read_message("> ", ". ");
       if (input.outcome == LineEditor::Outcome::end) break;
       if (input.outcome == LineEditor::Outcome::failed) {
@@ -67,7 +85,7 @@ class Chat {
         break;
       }
       if (input.outcome == LineEditor::Outcome::interrupted) {
-        notice("Ctrl-D or /quit leaves");
+        if (!InterruptGuard::terminated()) notice("Ctrl-D or /quit leaves");
         continue;
       }
       if (input.text.find_first_not_of(" \t\n") == std::string::npos) continue;
@@ -80,15 +98,17 @@ class Chat {
       }
       show(conversation_.ask(input.text, on_text()));
     }
-    return exit_code_;
   }
 
- private:
   void greet() {
     if (!editor_.interactive()) return;
     notice(fmt::format("{}, {} tokens of context, {}. /help lists commands.",
                        printable(model_.model->info().name), engine_.max_context(),
                        model_.backend->description()));
+    if (session_.has_loaded()) {
+      notice(fmt::format("Going on with {}: {} messages, {} tokens.", printable(session_.file()),
+                         conversation_.num_messages(), conversation_.num_tokens()));
+    }
   }
 
   /// Remarks of ours are for a person; a pipe gets answers only.
@@ -177,7 +197,31 @@ class Chat {
     notice("from the next answer on");
   }
 
+  /// Nothing to save is fine too.
+  bool save_session() {
+    if (!session_.is_on() || !conversation_.has_changed()) return true;
+    if (conversation_.num_messages() == 0 && !session_.has_loaded()) return true;
+    const auto saved = session_.save(
+        conversation_.tokens(),
+        conversation_.messages().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    if (!saved.ok()) {
+      complain(saved.error());
+      return false;
+    }
+    if (session_.num_saved() > 0) notice("saved " + printable(session_.file()));
+    return true;
+  }
+
   void save(const std::string& path) {
+    if (path.empty() && session_.is_read_only()) {
+      complain({ErrorCode::invalid_argument, "the session is only read", "",
+                "/save FILE writes the messages elsewhere"});
+      return;
+    }
+    if (path.empty() && session_.is_on()) {
+      save_session();
+      return;
+    }
     if (path.empty()) {
       complain({ErrorCode::invalid_argument, "no file is given", "", "/save FILE"});
       return;
@@ -204,16 +248,40 @@ class Chat {
   const OpenedModel& model_;
   Engine& engine_;
   Conversation& conversation_;
+  SessionKeeper& session_;
   LineEditor editor_;
   bool to_terminal_;
   bool shows_stats_;
+  bool was_terminated_ = false;
   int exit_code_ = kDone;
 };
 
+/// Takes up the conversation of the session's file, if there is one.
+Result<void> resume(SessionKeeper& session, bool read_only, Conversation& conversation) {
+  if (!session.is_on()) return {};
+  HEADRACE_ASSIGN(auto loaded, session.load());
+  if (!loaded) return {};
+  if (loaded->note.empty()) {
+    if (read_only) return {};
+    return Error{ErrorCode::invalid_argument,
+                 "this session is one of headrace run, which chat would replace", session.file(),
+                 "give another name, or --session-read-only"};
+  }
+  HEADRACE_ASSIGN(const auto json, parse_json(loaded->note, session.file()));
+  auto messages = check_messages(json);
+  if (!messages.ok()) return std::move(messages).error().at(session.file());
+  conversation.restore(std::move(messages).value(), std::move(loaded->tokens));
+  return {};
+}
+
 Result<int> run_checked(const ChatArgs& args) {
+  if (const auto right = check_session_args(args.session); !right.ok()) {
+    return fail_usage("chat", right.error(), false);
+  }
   if (const auto right = check_sampling(args.sampling); !right.ok()) {
     return fail_usage("chat", right.error(), false);
   }
+  HEADRACE_TRY(check_session_file(args.session));
   HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, false));
   if (!model->chat_template) {
     return Error{ErrorCode::unsupported, "the model has no chat template", model->path,
@@ -226,8 +294,10 @@ Result<int> run_checked(const ChatArgs& args) {
   if (!sampling.ok()) return fail_usage("chat", sampling.error(), false);
   HEADRACE_ASSIGN(const auto engine, model->start_engine());
   Conversation conversation(*model, *engine, *sampling, stop_of(args.sampling));
-  conversation.set_system(args.system);
-  return Chat(*model, *engine, conversation, args.stats).loop();
+  SessionKeeper session(args.session, *engine);
+  HEADRACE_TRY(resume(session, args.session.read_only, conversation));
+  if (!args.system.empty()) conversation.set_system(args.system);
+  return Chat(*model, *engine, conversation, session, args.stats).run();
 }
 
 }  // namespace
@@ -241,17 +311,24 @@ Command chat_command() {
       "Answers are shown as they are generated; Ctrl-C stops the answer, not the program. Lines "
       "can be edited, and earlier ones are kept in $XDG_STATE_HOME/headrace/chat_history.\n\n" +
       std::string(kHelp) +
+      "\nWith --session the conversation and what was computed of it are kept in a file, saved at "
+      "the end: the next chat with that file goes on where it ended. The file is of one model, "
+      "tokenizer, KV type and instruction set, about as large as the KV cache of its tokens, and "
+      "readable by its owner alone.\n"
       "\nWith standard input from a pipe, each line is a message and only answers are printed.";
   auto& options = command.options;
   options.push_back(make_option("--system", "TEXT", "System message", &args->system));
   options.push_back(
       make_option("--stats", "", "Show where the time went after each answer", &args->stats));
+  add_session_options(options, args->session,
+                      "Go on with the conversation in FILE, and save it there at the end");
   add_model_options(options, args->model);
   options.push_back(chat_template_option(args->model));
   add_sampling_options(options, args->sampling);
   command.examples = {
       {"headrace chat", "with the default model"},
       {"headrace chat --system \"Answer in one sentence.\" --temp 0.3", "a terse assistant"},
+      {"headrace chat --session talk.session", "a conversation that goes on another day"},
       {"headrace chat -m gemma3-270m --chat-template chat.jinja", "a model without a template"},
   };
   command.run = [args = args.get()] {

@@ -22,6 +22,7 @@
 #include "cli/model_options.h"
 #include "cli/report.h"
 #include "cli/sampling_options.h"
+#include "cli/session_keeper.h"
 
 namespace headrace::cli {
 namespace {
@@ -29,6 +30,7 @@ namespace {
 struct RunArgs {
   ModelArgs model;
   SamplingArgs sampling;
+  SessionArgs session;
   std::optional<std::string> prompt;
   std::string prompt_file;
   std::string system;
@@ -69,6 +71,17 @@ Result<std::vector<TokenId>> prompt_ids(const OpenedModel& model, const std::str
   return chat_prompt_ids(model, messages, args.parse_special);
 }
 
+/// Loads the session, if there is one. Error: it is a conversation, which would be lost.
+Result<void> begin_session(SessionKeeper& session, bool read_only) {
+  if (!session.is_on()) return {};
+  HEADRACE_ASSIGN(const auto loaded, session.load());
+  if (!loaded || loaded->note.empty() || read_only) return {};
+  return Error{ErrorCode::invalid_argument,
+               "this session is a conversation of headrace chat, which run would replace",
+               session.file(),
+               "go on with headrace chat --session, give another name, or --session-read-only"};
+}
+
 nlohmann::json result_json(const OpenedModel& model, const Generation& done,
                            const std::vector<std::string>& warnings) {
   return {{"text", done.text},
@@ -87,9 +100,13 @@ Result<int> run_checked(const RunArgs& args) {
   if (const auto right = check_prompt_options(args); !right.ok()) {
     return fail_usage("run", right.error(), args.json);
   }
+  if (const auto right = check_session_args(args.session); !right.ok()) {
+    return fail_usage("run", right.error(), args.json);
+  }
   if (const auto right = check_sampling(args.sampling); !right.ok()) {
     return fail_usage("run", right.error(), args.json);
   }
+  HEADRACE_TRY(check_session_file(args.session));
   HEADRACE_ASSIGN(const std::string prompt, prompt_of(args));
   HEADRACE_ASSIGN(auto model, open_model_of(args.model, true, args.json));
   std::vector<std::string> warnings = model->warnings;
@@ -123,20 +140,36 @@ Result<int> run_checked(const RunArgs& args) {
                   fit_to_context(*engine, request.prompt.size(), request.stop,
                                  context_hint(*model, "shorten the prompt")));
   add_warning(clamped);
+  SessionKeeper session(args.session, *engine);
+  HEADRACE_TRY(begin_session(session, args.session.read_only));
+  std::vector<TokenId> tokens = request.prompt;
   const bool to_terminal = is_terminal(StandardStream::output);
   HEADRACE_ASSIGN(const Generation done,
                   generate(*engine, model->tokenizer, std::move(request), [&](auto text) {
                     if (!args.json) print(shown_text(text, to_terminal));
                     return flush_output();
                   }));
-  if (args.json) {
-    print_json(result_json(*model, done, warnings));
-  } else {
+  if (!args.json) {
     print("\n");
     std::fflush(stdout);
   }
+  tokens.insert(tokens.end(), done.ids.begin(), done.ids.end());
+  const auto saved = session.save(tokens, "");
+  if (args.json) {
+    auto result = result_json(*model, done, warnings);
+    if (session.is_on()) {
+      result["session"] = {{"file", session.file()},
+                           {"loaded_tokens", session.num_loaded()},
+                           {"saved_tokens", session.num_saved()}};
+      if (!saved.ok()) result["session"]["error"] = saved.error().to_string();
+    }
+    print_json(result);
+  }
+  // The answer is out: that is all the JSON there is.
+  if (!saved.ok()) return fail(saved.error(), false);
   if (args.stats) {
     std::fputs(timings_text(done.stats).c_str(), stderr);
+    if (session.is_on()) std::fputs(session.stats_text().c_str(), stderr);
     std::fputs(fmt::format("end         {}\n", finish_reason_name(done.reason)).c_str(), stderr);
   }
   if (done.reason == FinishReason::cancelled && flush_output()) end_by_interrupt();
@@ -156,7 +189,11 @@ Command run_command() {
       "Without -m the default model is used, and fetched first if it is not in the store.\n"
       "What is typed is never taken for the model's control tokens (<|im_end|> and the like), "
       "unless --parse-special asks for it. Ctrl-C ends the answer. Sampling runs in this order: "
-      "bias, penalties, temperature, top-k, typical-p, top-p, min-p.";
+      "bias, penalties, temperature, top-k, typical-p, top-p, min-p.\n"
+      "With --session what was computed is kept in a file: a prompt that begins like the last one "
+      "(the same long text before another question) is only computed from where it differs. The "
+      "file is of one model, tokenizer, KV type and instruction set, about as large as the KV "
+      "cache of its tokens, and readable by its owner alone.";
   auto& options = command.options;
   options.push_back(
       make_option("-p,--prompt", "TEXT", "The prompt; - reads standard input", &args->prompt));
@@ -171,6 +208,10 @@ Command run_command() {
                                 &args->parse_special));
   options.push_back(
       make_option("--stats", "", "Show where the time went, on standard error", &args->stats));
+  add_session_options(
+      options, args->session,
+      "Begin with the tokens whose keys and values FILE holds, as far as the prompt "
+      "is the same, and save those of prompt and answer to it");
   add_model_options(options, args->model);
   options.push_back(chat_template_option(args->model));
   add_sampling_options(options, args->sampling);
@@ -182,6 +223,8 @@ Command run_command() {
       {"git diff | headrace run --system \"Summarise the change.\" -p - --temp 0",
        "a prompt from a pipe, always the same answer"},
       {"headrace run -p \"Name a fruit.\" --seed 7 --json", "everything about it, as JSON"},
+      {"headrace run --session report.session -f report_and_question.txt",
+       "read a long text once, ask about it often"},
   };
   command.run = [args] {
     auto result = run_checked(*args);

@@ -18,9 +18,44 @@ nlohmann::ordered_json Conversation::messages() const {
   return all;
 }
 
+void Conversation::set_system(std::string text) {
+  has_changed_ = has_changed_ || text != system_;
+  system_ = std::move(text);
+}
+
 void Conversation::clear() {
+  has_changed_ = has_changed_ || !turns_.empty();
   turns_ = nlohmann::ordered_json::array();
-  num_tokens_ = 0;
+  tokens_.clear();
+}
+
+Result<Messages> check_messages(const nlohmann::ordered_json& all) {
+  const Error wrong{ErrorCode::corrupt_data, "it holds no conversation", "",
+                    "delete it, or give another name"};
+  if (!all.is_array()) return wrong;
+  Messages out;
+  for (const auto& message : all) {
+    if (!message.is_object() || message.size() != 2 || !message.contains("role") ||
+        !message.contains("content") || !message["content"].is_string()) {
+      return wrong;
+    }
+    const auto& role = message["role"];
+    if (role == "system" && &message == &all.front()) {
+      out.system = message["content"].get<std::string>();
+    } else if (role == "user" || role == "assistant") {
+      out.turns.push_back(message);
+    } else {
+      return wrong;
+    }
+  }
+  return out;
+}
+
+void Conversation::restore(Messages messages, std::vector<TokenId> tokens) {
+  system_ = std::move(messages.system);
+  turns_ = std::move(messages.turns);
+  tokens_ = std::move(tokens);
+  has_changed_ = false;
 }
 
 Result<Generation> Conversation::ask(std::string_view text, const TextSink& on_text) {
@@ -56,10 +91,13 @@ Result<Generation> Conversation::answer(const TextSink& on_text) {
                              request.prompt.size(), engine_.max_context()),
                  "", context_hint(model_, "/clear begins a new one")};
   }
+  auto tokens = request.prompt;
   HEADRACE_ASSIGN(Generation done,
                   generate(engine_, model_.tokenizer, std::move(request), on_text));
+  tokens.insert(tokens.end(), done.ids.begin(), done.ids.end());
+  tokens_ = std::move(tokens);
+  has_changed_ = true;
   turns_.push_back(api::chat_message("assistant", done.text));
-  num_tokens_ = done.stats.prompt_tokens + static_cast<int64_t>(done.ids.size());
   last_stats_ = done.stats;
   return done;
 }

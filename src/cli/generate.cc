@@ -72,12 +72,14 @@ Result<std::string> fit_to_context(const Engine& engine, size_t prompt_tokens, S
 }
 
 std::string timings_text(const RequestStats& stats) {
+  const std::string cached =
+      stats.cached_tokens > 0 ? fmt::format("  ({} more were cached)", stats.cached_tokens) : "";
   return fmt::format(
-      "prompt      {:6} tokens in {:9.1f} ms  {:9.1f} tokens/s\n"
+      "prompt      {:6} tokens in {:9.1f} ms  {:9.1f} tokens/s{}\n"
       "generation  {:6} tokens in {:9.1f} ms  {:9.1f} tokens/s  (choosing tokens {:.1f} ms)\n"
       "seed        {}\n",
       stats.prompt_tokens - stats.cached_tokens, stats.prefill_ms,
-      stats.prefill_tokens_per_second(), stats.completion_tokens, stats.decode_ms,
+      stats.prefill_tokens_per_second(), cached, stats.completion_tokens, stats.decode_ms,
       stats.decode_tokens_per_second(), stats.sample_ms, stats.seed);
 }
 

@@ -156,6 +156,7 @@ LineEditor::Input LineEditor::read(const std::string& prompt) {
   impl_->prompt = prompt;
   const InterruptGuard guard;
   InterruptGuard::clear();
+  if (InterruptGuard::terminated()) return {Outcome::interrupted, ""};
   const TerminalSignals signals;
   // libedit does so after it shows the prompt: a Ctrl-D typed before would be lost.
   const KeyInput keys;

@@ -31,6 +31,15 @@ class BackendRunner final : public ModelRunner {
   int64_t max_logit_rows() const override { return max_logit_rows_; }
   void launch(Batch& batch) override;
   Result<void> collect(Batch& batch) override;
+  std::string device() const override { return model_.backend().description(); }
+  uint64_t block_bytes(size_t group) const override { return memory_.block_bytes(group); }
+  void read_block(size_t group, int32_t block, int64_t num_tokens,
+                  std::span<std::byte> out) const override {
+    memory_.read_block(group, block, num_tokens, out);
+  }
+  void write_block(size_t group, int32_t block, std::span<const std::byte> in) override {
+    memory_.write_block(group, block, in);
+  }
 
  private:
   Model& model_;

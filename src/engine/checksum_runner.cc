@@ -2,6 +2,7 @@
 #include "engine/checksum_runner.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -41,6 +42,25 @@ ChecksumRunner::Slot& ChecksumRunner::slot(size_t group, std::span<const int32_t
       static_cast<size_t>(block_table[index] * block_tokens + position % block_tokens));
 }
 
+uint64_t ChecksumRunner::block_bytes(size_t group) const {
+  return static_cast<uint64_t>(geometries_[group].block_tokens) * sizeof(Slot);
+}
+
+void ChecksumRunner::read_block(size_t group, int32_t block, int64_t num_tokens,
+                                std::span<std::byte> out) const {
+  HEADRACE_CHECK_EQ(out.size(), block_bytes(group));
+  std::fill(out.begin(), out.end(), std::byte{0});
+  const Slot* first =
+      &slots_[group].at(static_cast<size_t>(block * geometries_[group].block_tokens));
+  std::memcpy(out.data(), first, static_cast<size_t>(num_tokens) * sizeof(Slot));
+}
+
+void ChecksumRunner::write_block(size_t group, int32_t block, std::span<const std::byte> in) {
+  HEADRACE_CHECK_EQ(in.size(), block_bytes(group));
+  Slot* first = &slots_[group].at(static_cast<size_t>(block * geometries_[group].block_tokens));
+  std::memcpy(first, in.data(), in.size());
+}
+
 void ChecksumRunner::copy_blocks(const Batch& batch) {
   for (const BlockCopy& copy : batch.copies) {
     const auto group = static_cast<size_t>(copy.group);
@@ -68,7 +88,7 @@ void ChecksumRunner::launch(Batch& batch) {
         const auto row = static_cast<size_t>(sequence.first_row + i);
         HEADRACE_CHECK_EQ(batch.positions[row], sequence.first_position + i);
         slot(group, sequence.block_table, sequence.first_position + i) = {
-            batch.tokens[row], sequence.first_position + i};
+            batch.tokens[row], static_cast<int32_t>(sequence.first_position + i)};
       }
     }
   }

@@ -3,8 +3,10 @@
 // token, block or position shows in every token after it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/runner.h"
@@ -29,6 +31,11 @@ class ChecksumRunner final : public ModelRunner {
   int64_t max_logit_rows() const override { return kMaxLogitRows; }
   void launch(Batch& batch) override;
   Result<void> collect(Batch& batch) override;
+  std::string device() const override { return "checksum"; }
+  uint64_t block_bytes(size_t group) const override;
+  void read_block(size_t group, int32_t block, int64_t num_tokens,
+                  std::span<std::byte> out) const override;
+  void write_block(size_t group, int32_t block, std::span<const std::byte> in) override;
 
   int64_t num_steps() const { return num_steps_; }
   int64_t num_rows() const { return num_rows_; }
@@ -45,7 +52,7 @@ class ChecksumRunner final : public ModelRunner {
  private:
   struct Slot {
     TokenId token = -1;
-    int64_t position = -1;
+    int32_t position = -1;
   };
   Slot& slot(size_t group, std::span<const int32_t> block_table, int64_t position);
   void copy_blocks(const Batch& batch);

@@ -45,7 +45,7 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const ModelRunn
   out.model_name = runner.info().name;
   out.cache.finds_prefixes = options.prefix_cache;
   out.cache.keeps_events = options.kv_events;
-  out.cache.fingerprint = options.fingerprint;
+  out.cache.fingerprint = options.model_fingerprint + '\0' + options.tokenizer_fingerprint;
   for (uint64_t& word : out.cache.key) word = random.next_u64();
   out.drop_caches = options.drop_caches;
   return out;

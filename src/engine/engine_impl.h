@@ -10,17 +10,20 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "backend/kv_view.h"
 #include "base/clock.h"
+#include "base/function_ref.h"
 #include "base/random.h"
 #include "engine/engine_options.h"
 #include "engine/inbox.h"
 #include "engine/runner.h"
 #include "engine/scheduler.h"
+#include "engine/session_file.h"
 #include "engine/waiting_room.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
@@ -69,6 +72,10 @@ class EngineImpl final : public Engine {
   uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) override;
   std::vector<KvEvent> take_kv_events() override;
   void clear_prefix_cache() override { inbox_->forget_prefixes(); }
+  Result<int64_t> save_session(std::span<const TokenId> tokens, const std::string& cache_scope,
+                               const std::string& path, std::string_view note) override;
+  Result<LoadedSession> load_session(const std::string& path,
+                                     const std::string& cache_scope) override;
   int64_t max_context() const override { return std::min(options_.context, capacity_); }
   const ModelInfo& model() const override { return parts_.runner->info(); }
 
@@ -81,6 +88,18 @@ class EngineImpl final : public Engine {
   const Scheduler& scheduler() const { return scheduler_; }
 
  private:
+  // engine_sessions.cc
+  void run_between_steps(FunctionRef<void()> work);
+  SessionOrigin origin() const;
+  Result<void> check_sessions_work() const;
+  Result<int64_t> save_prefix(std::span<const TokenId> tokens, const std::string& cache_scope,
+                              const std::string& path, std::string_view note);
+  Result<void> write_prefix(const FoundPrefix& found, const SessionHeader& header,
+                            SessionWriter& writer) const;
+  Result<LoadedSession> load_prefix(const std::string& path, const std::string& cache_scope);
+  Error no_room_for(size_t num_tokens) const;
+
+  // engine_impl.cc
   Result<int64_t> check(const Request& request) const;
   Result<int64_t> check_length(const Request& request) const;
   Result<Stream> enqueue(Request request, int64_t max_tokens);

@@ -28,8 +28,9 @@ struct EngineOptions {
   /// Prompts are computed in pieces so small that a step takes at most this many times as long as
   /// one without them, where others generate; 0: as large as a step may be.
   double max_slowdown = 0;
-  /// Of model and tokenizer: prefixes and sessions of another are not used.
-  std::string fingerprint{};
+  /// Of model and tokenizer: prefixes and sessions of others are not used.
+  std::string model_fingerprint{};
+  std::string tokenizer_fingerprint{};
   /// Called on the engine's thread when memory runs short, to empty caches of the process; may be
   /// empty.
   std::function<void()> drop_caches{};

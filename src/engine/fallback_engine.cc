@@ -5,6 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace headrace {
@@ -53,6 +56,14 @@ class FallbackEngine final : public Engine {
   void clear_prefix_cache() override {
     first_->clear_prefix_cache();
     lighter_->clear_prefix_cache();
+  }
+  Result<int64_t> save_session(std::span<const TokenId> tokens, const std::string& cache_scope,
+                               const std::string& path, std::string_view note) override {
+    return first_->save_session(tokens, cache_scope, path, note);
+  }
+  Result<LoadedSession> load_session(const std::string& path,
+                                     const std::string& cache_scope) override {
+    return first_->load_session(path, cache_scope);
   }
   int64_t max_context() const override { return first_->max_context(); }
   const ModelInfo& model() const override { return first_->model(); }

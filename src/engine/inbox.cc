@@ -34,6 +34,15 @@ void Inbox::forget_prefixes() {
   arrived_.notify_one();
 }
 
+void Inbox::post(std::packaged_task<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_) return;
+    tasks_.push_back(std::move(task));
+  }
+  arrived_.notify_one();
+}
+
 void Inbox::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -44,7 +53,8 @@ void Inbox::stop() {
 
 void Inbox::wait(std::unique_lock<std::mutex>& lock, int64_t until_ns, const Clock& clock) {
   const auto has_mail = [&] {
-    return !submitted_.empty() || !cancelled_.empty() || forgets_prefixes_ || is_stopped_;
+    return !submitted_.empty() || !cancelled_.empty() || !tasks_.empty() || forgets_prefixes_ ||
+           is_stopped_;
   };
   if (until_ns == kNever) {
     arrived_.wait(lock, has_mail);
@@ -56,6 +66,7 @@ void Inbox::wait(std::unique_lock<std::mutex>& lock, int64_t until_ns, const Clo
 bool Inbox::drain(Scheduler& scheduler, const Clock& clock, bool wait_for_mail) {
   decltype(submitted_) submitted;
   decltype(cancelled_) cancelled;
+  decltype(tasks_) tasks;
   bool forgets_prefixes = false;
   bool is_stopped = false;
   {
@@ -63,6 +74,7 @@ bool Inbox::drain(Scheduler& scheduler, const Clock& clock, bool wait_for_mail) 
     if (wait_for_mail) wait(lock, scheduler.wake_ns(), clock);
     submitted.swap(submitted_);
     cancelled.swap(cancelled_);
+    tasks.swap(tasks_);
     forgets_prefixes = std::exchange(forgets_prefixes_, false);
     is_stopped = is_stopped_;
   }
@@ -75,7 +87,9 @@ bool Inbox::drain(Scheduler& scheduler, const Clock& clock, bool wait_for_mail) 
   }
   for (const auto& [stream, choice] : cancelled) scheduler.cancel(*stream, choice);
   if (forgets_prefixes) scheduler.forget_prefixes();
-  return !is_stopped;
+  if (is_stopped) return false;
+  for (auto& task : tasks) task();
+  return true;
 }
 
 }  // namespace headrace

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -22,10 +23,15 @@ class Inbox {
   /// A choice of a request, or with -1 all. Throws std::bad_alloc.
   void cancel(std::shared_ptr<Stream::Impl> stream, int32_t choice);
   void forget_prefixes();
+  /// Something to be done on the engine's thread between two steps. Where the engine has stopped,
+  /// or does before it comes to it, the task is dropped, and its future told so
+  /// (std::future_error). Throws std::bad_alloc.
+  void post(std::packaged_task<void()> task);
   /// Wakes the engine for the last time.
   void stop();
 
-  /// Hands everything over; a request that there is no memory for is broken off. With `wait`,
+  /// Hands everything over, then runs the tasks; a request that there is no memory for is broken
+  /// off. With `wait`,
   /// blocks until something comes or it is Scheduler::wake_ns(). Returns false once stopped.
   bool drain(Scheduler& scheduler, const Clock& clock, bool wait);
 
@@ -36,6 +42,7 @@ class Inbox {
   std::condition_variable arrived_;
   std::vector<std::vector<std::unique_ptr<Sequence>>> submitted_;
   std::vector<std::pair<std::shared_ptr<Stream::Impl>, int32_t>> cancelled_;
+  std::vector<std::packaged_task<void()>> tasks_;
   bool forgets_prefixes_ = false;
   bool is_stopped_ = false;
 };

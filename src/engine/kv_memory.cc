@@ -47,6 +47,11 @@ KvMemory::KvMemory(Model& model, KvType type, int64_t block_tokens,
   }
 }
 
+uint64_t KvMemory::block_bytes(size_t group) const {
+  const auto& views = views_[group];
+  return views.size() * (views.empty() ? 0 : views.front().layout.page_bytes());
+}
+
 size_t KvMemory::bytes() const {
   size_t total = 0;
   for (const auto& storage : storages_) total += storage->bytes();

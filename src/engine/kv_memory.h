@@ -2,6 +2,7 @@
 // Owns the pages. Must not know who owns which block.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -31,6 +32,14 @@ class KvMemory {
   /// Copies a block, with the pages of all the group's layers, to another one.
   void copy_block(size_t group, int32_t from, int32_t to) {
     storages_[group]->copy_block(from, to);
+  }
+  /// Of a block of that group outside of the backend: KvStorage::read_block.
+  uint64_t block_bytes(size_t group) const;
+  void read_block(size_t group, int32_t block, int64_t num_tokens, std::span<std::byte> out) const {
+    storages_[group]->read_block(block, num_tokens, out);
+  }
+  void write_block(size_t group, int32_t block, std::span<const std::byte> in) {
+    storages_[group]->write_block(block, in);
   }
   size_t bytes() const;
 

@@ -3,6 +3,7 @@
 // of this program, so it is one of its own.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <utility>
@@ -109,6 +110,51 @@ TEST(EngineWithoutMemory, EveryAllocationMayFail) {
     EXPECT_EQ(num_tokens, 3) << "after failure " << num_failed;
   }
   EXPECT_GT(num_failed, 50);
+}
+
+// A session that there is no memory for is an error, leaves no file and changes nothing.
+TEST(EngineWithoutMemory, SessionsAreSavedAndLoadedOrNot) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "headrace_no_memory";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const std::string path = (folder / "talk").string();
+  const auto engine = small_engine();
+  Stream stream = submit(*engine, 10, 40);
+  std::vector<TokenId> tokens{10, 2, 3};
+  for (int i = 0; i < 50; ++i) engine->step(false);
+  while (const auto event = stream.next()) {
+    if (const auto* token = std::get_if<TokenEvent>(&*event)) tokens.push_back(token->id);
+  }
+  // Whether the n-th allocation of `work` failed; then it must have said so.
+  const auto fails = [&](int n, auto work) {
+    allocations_left = n;
+    const auto done = work();
+    const bool has_failed = std::exchange(allocations_left, -1) < 0;
+    EXPECT_EQ(done.ok(), !has_failed) << "allocation " << n;
+    if (has_failed && !done.ok()) {
+      EXPECT_EQ(done.error().code, ErrorCode::resource_exhausted) << done.error().to_string();
+    }
+    return has_failed;
+  };
+  int num_failed = 0;
+  while (fails(num_failed, [&] { return engine->save_session(tokens, "", path, "note"); })) {
+    EXPECT_TRUE(fs::is_empty(folder)) << "allocation " << num_failed;
+    engine->scheduler().check_invariants();
+    ASSERT_LT(++num_failed, 1000);
+  }
+  EXPECT_GT(num_failed, 20);
+  const auto other = small_engine();
+  const CacheGroup& group = other->scheduler().cache().groups().front();
+  num_failed = 0;
+  while (fails(num_failed, [&] { return other->load_session(path, ""); })) {
+    EXPECT_EQ(group.num_cached(), 0) << "allocation " << num_failed;
+    EXPECT_EQ(group.pool().num_unreferenced(), group.pool().num_blocks());
+    other->scheduler().check_invariants();
+    ASSERT_LT(++num_failed, 1000);
+  }
+  EXPECT_GT(num_failed, 20);
+  EXPECT_EQ(group.num_cached(), 3);
 }
 
 // Also where memory runs out while the engine is destroyed.

@@ -2,6 +2,11 @@
 // tested without a model.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
 #include "engine/batch.h"
 #include "headrace/model.h"
 #include "headrace/result.h"
@@ -20,6 +25,15 @@ class ModelRunner {
   /// Waits for it and fills in token or error of each sample. An error is one of all sequences of
   /// the step.
   virtual Result<void> collect(Batch& batch) = 0;
+
+  // Blocks outside of the runner: KvStorage::read_block. Between two steps only.
+  /// What computes them, the instruction set included.
+  virtual std::string device() const = 0;
+  virtual uint64_t block_bytes(size_t group) const = 0;
+  /// The first `num_tokens` slots of a block. `out`: [block_bytes].
+  virtual void read_block(size_t group, int32_t block, int64_t num_tokens,
+                          std::span<std::byte> out) const = 0;
+  virtual void write_block(size_t group, int32_t block, std::span<const std::byte> in) = 0;
 };
 
 }  // namespace headrace

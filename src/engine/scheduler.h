@@ -68,6 +68,13 @@ class Scheduler {
   /// fail.
   void drop(Stream::Impl& stream);
   void forget_prefixes() { cache_.forget_prefixes(); }
+  /// KvCache::restore; between two steps.
+  Result<bool> restore_prefix(const BlockHash& root, std::span<const TokenId> tokens,
+                              std::span<const int64_t> first,
+                              FunctionRef<void(size_t group, int64_t index, int32_t block)> write,
+                              FunctionRef<Result<void>()> accept) {
+    return cache_.restore(root, tokens, first, write, accept);
+  }
 
   bool is_idle() const { return sequences_.empty(); }
   /// When plan_step() is to be called again: 0 at once, kNever not before something is added.

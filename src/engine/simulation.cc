@@ -14,6 +14,7 @@
 
 #include "engine/checksum_runner.h"
 #include "engine/engine_impl.h"
+#include "engine/simulation_sessions.h"
 
 namespace headrace {
 namespace {
@@ -106,6 +107,11 @@ class World {
     parts.clock = clock_;
     parts.random = std::make_shared<SeededRandom>(options.seed + 1);
     engine_ = std::make_unique<EngineImpl>(std::move(parts), engine, geometries, num_blocks);
+    const std::string& folder = options.session_folder;
+    const bool has_sessions = engine.prefix_cache && !folder.empty();
+    sessions_ = std::make_unique<SimulatedSessions>(
+        *engine_, has_sessions ? folder + "/" + std::to_string(options.seed) + "_" : "",
+        options_.fail_allocation);
     max_rows_ = engine.chunk_tokens;
     for (auto& prefix : prefixes_) prefix = some_tokens(10 + below(engine.context / 2));
   }
@@ -121,6 +127,7 @@ class World {
         next_arrival_ns += below(2) != 0 ? 0 : below(below(10) == 0 ? 200 : 12) * kMs;
       }
       cancel_some();
+      if (sessions_->are_on() && below(100) == 0) use_session();
       step();
       num_idle_steps = read_events() ? 0 : num_idle_steps + 1;
       if (num_idle_steps > 5000) throw Fault("5000 steps in which nothing was told to anybody");
@@ -215,6 +222,20 @@ class World {
     }
     open.stream = std::move(*stream);
     open_.emplace(number, std::move(open));
+  }
+
+  void use_session() {
+    const auto which = static_cast<size_t>(below(SimulatedSessions::kNumFiles));
+    const int64_t fails_at = options_.fail_allocation && below(2) == 0 ? below(60) : -1;
+    if (below(3) != 0) {
+      if (below(4) == 0) engine_->clear_prefix_cache();
+      sessions_->load(which, fails_at);
+    } else if (!conversations_.empty()) {
+      const auto size = static_cast<int64_t>(conversations_.size());
+      sessions_->save(which, conversations_[static_cast<size_t>(below(size))],
+                      below(4) == 0 ? "another" : "", fails_at);
+    }
+    for (const KvEvent& event : engine_->take_kv_events()) follow(event);
   }
 
   void cancel_some() {
@@ -443,6 +464,7 @@ class World {
     if (num_known != static_cast<int64_t>(known_.size()) && !has_lost_events_) {
       throw Fault("the events of the prefix cache do not add up to what is in it");
     }
+    result_.num_sessions = sessions_->num_loaded();
     result_.stats = engine_->stats();
     if (result_.stats.waiting_tokens != 0) throw Fault("places in the queue are still taken");
   }
@@ -453,6 +475,7 @@ class World {
   std::shared_ptr<VirtualClock> clock_;
   ChecksumRunner* runner_ = nullptr;
   std::unique_ptr<EngineImpl> engine_;
+  std::unique_ptr<SimulatedSessions> sessions_;
   int64_t max_rows_ = 0;
   std::vector<TokenId> prefixes_[4];
   std::vector<std::vector<TokenId>> conversations_;

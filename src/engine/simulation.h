@@ -20,6 +20,8 @@ struct SimulationOptions {
   std::span<const uint8_t> choices{};
   /// Makes the n-th allocation from now on fail (-1: none). Empty: memory never runs out.
   std::function<void(int64_t n)> fail_allocation{};
+  /// Where session files are written; their names begin with the seed. Empty: there are none.
+  std::string session_folder{};
 };
 
 struct SimulationResult {
@@ -31,6 +33,7 @@ struct SimulationResult {
   int64_t num_expired = 0;
   int64_t num_failed = 0;
   int64_t num_refused = 0;
+  int64_t num_sessions = 0;  ///< loaded from files
 };
 
 /// Runs one seed to its end. Faults that it looks for: a token, score or ending that is not the

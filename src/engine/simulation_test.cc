@@ -9,9 +9,13 @@ namespace {
 TEST(Simulation, SeedsRunToTheirEnd) {
   SimulationResult sum;
   for (uint64_t seed = 0; seed < 60; ++seed) {
-    const SimulationResult result = simulate({.seed = seed, .num_requests = 300});
+    SimulationOptions options{.seed = seed, .num_requests = 300};
+    if (seed % 2 == 0) options.session_folder = testing::TempDir();
+    const SimulationResult result = simulate(options);
     ASSERT_EQ(result.fault, "") << "build/release/tools/simulate --seeds " << seed << ".." << seed
-                                << " --requests 300";
+                                << " --requests 300"
+                                << (options.session_folder.empty() ? "" : " --sessions /tmp");
+    sum.num_sessions += result.num_sessions;
     sum.num_finished += result.num_finished;
     sum.num_cancelled += result.num_cancelled;
     sum.num_expired += result.num_expired;
@@ -24,6 +28,7 @@ TEST(Simulation, SeedsRunToTheirEnd) {
   EXPECT_GT(sum.num_cancelled, 100);
   EXPECT_GT(sum.num_expired, 20);
   EXPECT_GT(sum.num_failed, 20);
+  EXPECT_GT(sum.num_sessions, 100);
   EXPECT_GT(sum.stats.prefix_hit_tokens, 10000);
   EXPECT_GT(sum.stats.rung(MemoryRung::preempt), 100);
   EXPECT_GT(sum.stats.rung(MemoryRung::evict_prefixes), 1000);

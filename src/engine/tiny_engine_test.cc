@@ -2,48 +2,18 @@
 // and in company.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
-#include <filesystem>
 
-#include "backend/cpu/cpu_backend.h"
-#include "checkpoint/checkpoint.h"
 #include "engine/engine_impl.h"
 #include "engine/kv_memory.h"
 #include "engine/session.h"
-#include "model/model.h"
-#include "tests/tiny_models.h"
+#include "tests/tiny_engine.h"
 
 namespace headrace {
 namespace {
 
-struct Loaded {
-  explicit Loaded(const test::TinyModel& tiny) {
-    const std::string path = testing::TempDir() + "tiny_engine_test.gguf";
-    tiny.file.write(path);
-    checkpoint = std::move(open_checkpoint(path).value());
-    backend = make_cpu_backend({.isa = available_isas().back(), .num_threads = 2});
-    LoadModelOptions options;
-    options.end_tokens = {7};
-    model = std::move(load_model(*checkpoint, *backend, options).value());
-    std::filesystem::remove(path);
-  }
-
-  std::unique_ptr<Checkpoint> checkpoint;
-  std::unique_ptr<Backend> backend;
-  std::unique_ptr<Model> model;
-};
-
-Loaded tiny_gemma3() {
-  return Loaded(test::tiny_model(test::tiny_gemma3_options()));
-}
-
-std::vector<TokenId> some_tokens(size_t count, size_t salt) {
-  std::vector<TokenId> tokens(count);
-  for (size_t i = 0; i < count; ++i) {
-    tokens[i] = static_cast<TokenId>((7 * i * i + 13 * i + salt * 29 + 3) % 50);
-  }
-  return tokens;
-}
+using namespace tiny;
 
 std::vector<float> feed_all(Session& session, std::span<const TokenId> tokens) {
   std::vector<float> out;
@@ -109,43 +79,6 @@ TEST(KvMemory, PagesHaveTheirExactSize) {
   ASSERT_EQ(geometries.size(), 2U);
   EXPECT_EQ(geometries[0].window, 20);
   EXPECT_EQ(geometries[1].window, 0);
-}
-
-struct Answer {
-  std::vector<TokenId> ids;
-  std::vector<float> logprobs;  ///< of the chosen and of the top, in order
-  FinishReason reason = FinishReason::cancelled;
-
-  bool operator==(const Answer&) const = default;
-};
-
-Answer read(Stream stream) {
-  Answer out;
-  while (const auto event = stream.next()) {
-    if (const auto* token = std::get_if<TokenEvent>(&*event)) {
-      out.ids.push_back(token->id);
-      out.logprobs.push_back(token->logprob);
-      for (const TokenLogprob& one : token->top) out.logprobs.push_back(one.logprob);
-    } else if (const auto* finish = std::get_if<FinishEvent>(&*event)) {
-      out.reason = finish->reason;
-    } else {
-      ADD_FAILURE() << std::get<ErrorEvent>(*event).error.to_string();
-    }
-  }
-  return out;
-}
-
-Request request_of(size_t salt) {
-  Request request;
-  request.prompt = some_tokens(1 + salt * 11 % 70, salt);
-  request.sampling.temperature = salt % 3 == 0 ? 0.0F : 0.9F;
-  request.sampling.top_k = salt % 2 == 0 ? 20 : 0;
-  request.sampling.repetition_penalty = salt % 4 == 0 ? 1.2F : 1.0F;
-  request.sampling.seed = 17 + salt;
-  request.stop.max_tokens = 25;
-  request.stop.min_tokens = static_cast<int64_t>(salt % 5);
-  request.num_logprobs = salt % 6 == 0 ? -1 : 3;
-  return request;
 }
 
 // The same request alone and among others.

@@ -113,25 +113,34 @@ int64_t KvCache::attach(CachedTokens& cached, std::span<const TokenId> tokens, i
   return found + attach_beginning(cached, tokens, found, limit, copies);
 }
 
-// The beginning of one more block: of another sequence that went on differently, or the last one of
-// a sequence that ended.
-int64_t KvCache::attach_beginning(CachedTokens& cached, std::span<const TokenId> tokens,
-                                  int64_t first, int64_t limit, std::vector<BlockCopy>& copies) {
+// How many of the tokens from `first` on, where a block begins, are the beginning of one in every
+// group: of another sequence that went on differently, or the last one of a sequence that ended.
+int64_t KvCache::find_beginning(const CachedTokens& cached, std::span<const TokenId> tokens,
+                                int64_t first, int64_t limit) const {
   if (!cached.shares_prefixes || !finds_prefixes_) return 0;
   int64_t common = std::min(limit - first, block_tokens_);
-  const auto index = first / block_tokens_;
-  const BlockHash& parent = hash_before(cached, index);
-  const auto wanted = [&] {
-    return tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(common));
-  };
+  const BlockHash& parent = hash_before(cached, first / block_tokens_);
   for (const CacheGroup& group : groups_) {
-    if (common <= 0 || group.pool().num_unreferenced() < 2) return 0;
-    common = group.prefixes().find_beginning(parent, wanted()).num_tokens;
+    if (common <= 0) return 0;
+    const auto wanted = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(common));
+    common = group.prefixes().find_beginning(parent, wanted).num_tokens;
   }
+  return common;
+}
+
+// The beginning of one more block.
+int64_t KvCache::attach_beginning(CachedTokens& cached, std::span<const TokenId> tokens,
+                                  int64_t first, int64_t limit, std::vector<BlockCopy>& copies) {
+  for (const CacheGroup& group : groups_) {
+    if (group.pool().num_unreferenced() < 2) return 0;
+  }
+  const int64_t common = find_beginning(cached, tokens, first, limit);
   if (common <= 0) return 0;
+  const BlockHash& parent = hash_before(cached, first / block_tokens_);
+  const auto wanted = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(common));
   for (size_t i = 0; i < groups_.size(); ++i) {
     CacheGroup& group = groups_[i];
-    const int32_t block = group.prefixes().find_beginning(parent, wanted()).block;
+    const int32_t block = group.prefixes().find_beginning(parent, wanted).block;
     const bool is_free = group.pool().references(block) == 0;
     if (is_free && static_cast<int64_t>(group.prefixes().tokens(block).size()) == common) {
       // All that it holds is wanted, and nobody else wants it: it is written on.

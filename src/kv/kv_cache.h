@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
+#include "headrace/result.h"
 #include "kv/block_hash.h"
 #include "kv/block_table.h"
 #include "kv/cache_group.h"
@@ -23,6 +25,18 @@ struct CachedTokens {
   std::vector<BlockHash> hashes;   ///< of its full blocks, as far as they were needed
   std::vector<BlockTable> tables;  ///< one a group; none before attach()
   int64_t num_remembered = 0;      ///< full blocks that were made known
+};
+
+/// The blocks of a prefix in one group: those with the indices first, first + 1, ...
+struct PrefixBlocks {
+  int64_t first = 0;
+  std::vector<int32_t> blocks;
+};
+
+/// A prefix that somebody found in the cache.
+struct FoundPrefix {
+  int64_t num_tokens = 0;
+  std::vector<PrefixBlocks> groups;
 };
 
 /// The content of block `from` is to be copied to block `to` before the next step, in one group.
@@ -86,6 +100,24 @@ class KvCache {
   /// Gives everything back; only what advance() has seen is known.
   void discard(CachedTokens& cached);
 
+  // kv_cache_sessions.cc
+  /// The longest prefix of `tokens` that attach() would find, the begun block behind it included.
+  /// Of a window's blocks those that a next token reads, and up to as many before them as are
+  /// there: a prompt that parts from these tokens earlier can then begin with them too. Valid until
+  /// the cache changes. Throws std::bad_alloc.
+  FoundPrefix locate(const BlockHash& root, std::span<const TokenId> tokens) const;
+  /// Makes `tokens` a prefix that is found and that nobody holds. Where a block is not known
+  /// already, `write(group, index, block)` is to fill in block `index` of the prefix; then `accept`
+  /// is asked whether it may become known. `first`: in each group, the first block that can be
+  /// written; at most first_block_read() of the full blocks' end. Blocks before those that a next
+  /// token reads are only written where one is free that holds no other prefix. Returns false, and
+  /// nothing has changed, where blocks are missing; with accept's error other prefixes may have
+  /// been given up. Throws std::bad_alloc; then nothing has changed.
+  Result<bool> restore(const BlockHash& root, std::span<const TokenId> tokens,
+                       std::span<const int64_t> first,
+                       FunctionRef<void(size_t group, int64_t index, int32_t block)> write,
+                       FunctionRef<Result<void>()> accept);
+
   /// Forgets all prefixes; what is held stays held.
   void forget_prefixes();
   /// Whether block `index` of one is what the other's is, or will be.
@@ -101,6 +133,8 @@ class KvCache {
   const BlockHash& hash_before(const CachedTokens& cached, int64_t index) const;
   int32_t find(const CacheGroup& group, const CachedTokens& cached, std::span<const TokenId> tokens,
                int64_t index) const;
+  int64_t find_beginning(const CachedTokens& cached, std::span<const TokenId> tokens, int64_t first,
+                         int64_t limit) const;
   int64_t attach_beginning(CachedTokens& cached, std::span<const TokenId> tokens, int64_t first,
                            int64_t limit, std::vector<BlockCopy>& copies);
 

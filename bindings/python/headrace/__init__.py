@@ -23,7 +23,8 @@ from ._errors import (
     SystemIOError,
     UnsupportedError,
 )
-from ._llm import LLM, Message, Progress, Prompt, Tokens, pull
+from ._fetch import Progress, pull
+from ._llm import LLM, Message, Prompt, Tokens
 from ._native import version as __version__
 from ._params import SamplingParams
 from ._results import (

@@ -16,12 +16,12 @@ def run_all(jobs: Sequence[Job], raise_on_error: bool) -> list[Generation]:
     which has what there was."""
     try:
         _wait_for_all(jobs)
+        results = [job.result() for job in jobs]
     except KeyboardInterrupt:
         raise Interrupted(_cancel_all(jobs)) from None
     except BaseException:
         _cancel_all(jobs)
         raise
-    results = [job.result() for job in jobs]
     failed = next((result.error for result in results if result.error is not None), None)
     if raise_on_error and failed is not None:
         failed.results = results

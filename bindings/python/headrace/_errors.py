@@ -151,6 +151,9 @@ _KEYWORDS = {
     "-c": "context=",
     "-t": "threads=",
 }
+# And its parameters have longer names.
+_PARAMETERS = {"num_choices": "n", "num_logprobs": "logprobs",
+               "num_prompt_logprobs": "prompt_logprobs", "timeout_ms": "timeout"}
 _FLAG = re.compile(r"(?<![\w-])(?:" + "|".join(map(re.escape, _KEYWORDS)) + r")(?![\w-])")
 
 
@@ -161,4 +164,5 @@ def in_python_words(text: str) -> str:
 
 def make_error(code: str, message: str, where: str, hint: str) -> HeadraceError:
     """The exception for an error of the library."""
+    where = _PARAMETERS.get(where, where)
     return _BY_CODE.get(code, InternalError)(*map(in_python_words, (message, where, hint)))

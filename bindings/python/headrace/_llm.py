@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 from types import TracebackType
-from typing import Any, Callable, Mapping, Optional, Sequence, Union, overload
+from typing import Any, Mapping, Optional, Sequence, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _life, _native
+from ._arguments import (
+    count,
+    is_one_prompt,
+    json_of,
+    messages_json,
+    params_of,
+    text,
+    utf8,
+    with_params,
+)
 from ._batch import run_all
 from ._check import flag, integer, is_sequence, real, token_ids
 from ._errors import HeadraceError, InvalidArgumentError, OutOfRangeError
+from ._fetch import Progress, log, path_of
 from ._job import Job
 from ._params import SamplingParams
 from ._results import EngineStats, Generation, KvGroupStats, ModelInfo
@@ -26,10 +35,6 @@ Prompt = Union[str, Tokens]
 """A text, or token ids."""
 Message = Mapping[str, Any]
 """``{"role": ..., "content": ...}``, and what else the model's chat template knows."""
-Progress = Callable[[str, int, int], None]
-"""Called with a stage ("downloading"), the bytes done and the bytes in all."""
-
-_log = logging.getLogger("headrace")
 
 
 class LLM:
@@ -107,13 +112,12 @@ class LLM:
         flags = {"pin": pin, "pack": pack, "full_head": full_head, "prefix_cache": prefix_cache}
         texts = {"kv_type": kv_type, "isa": isa, "chat_template": chat_template,
                  "pre_tokenizer": pre_tokenizer, "name": name}
-        options: dict[str, Any] = {key: _count(value, key) for key, value in counts.items()}
+        options: dict[str, Any] = {key: count(value, key) for key, value in counts.items()}
         options.update({key: flag(value, key) for key, value in flags.items()})
-        options.update({key: _text(value, key) for key, value in texts.items()})
+        options.update({key: text(value, key) for key, value in texts.items()})
         if max_slowdown is not None:
             options["max_slowdown"] = real(max_slowdown, "max_slowdown")
-        path = _native.resolve(_reference(model), progress or _log_progress)
-        self._native = _native.Model(path, options)
+        self._native = _native.Model(path_of(model, progress), options)
         self._is_closed = False
         _life.watch(self)
         info = self._native.info()
@@ -124,7 +128,7 @@ class LLM:
         self.warnings: list[str] = self._native.warnings()
         """What was clamped, ignored or not usable when it was opened; also logged."""
         for warning in self.warnings:
-            _log.warning("%s: %s", self.info.name, warning)
+            log.warning("%s: %s", self.info.name, warning)
 
     # Generating.
 
@@ -156,9 +160,9 @@ class LLM:
         if not isinstance(prompts, str) and not is_sequence(prompts):
             raise TypeError("prompts: expected a text, token ids or a list of these, got "
                             f"{type(prompts).__name__}")
-        if _is_one_prompt(prompts):
-            return self._run_all([self._job(prompts, _params(params))], raise_on_error)[0]
-        jobs = [self._job(prompt, each) for prompt, each in _with_params(prompts, params)]
+        if is_one_prompt(prompts):
+            return self._run_all([self._job(prompts, params_of(params))], raise_on_error)[0]
+        jobs = [self._job(prompt, each) for prompt, each in with_params(prompts, params)]
         return self._run_all(jobs, raise_on_error)
 
     @overload
@@ -190,21 +194,21 @@ class LLM:
         if not is_sequence(messages):
             raise TypeError(f"messages: expected a list of messages, got {type(messages).__name__}")
         if all(isinstance(each, Mapping) for each in messages):
-            job = self._chat_job(messages, _params(params), tools, template_args)
+            job = self._chat_job(messages, params_of(params), tools, template_args)
             return self._run_all([job], raise_on_error)[0]
         jobs = [self._chat_job(each, chosen, tools, template_args)
-                for each, chosen in _with_params(messages, params)]
+                for each, chosen in with_params(messages, params)]
         return self._run_all(jobs, raise_on_error)
 
     def stream(self, prompt: Prompt, params: Optional[SamplingParams] = None) -> Stream:
         """`generate` of one prompt, piece by piece: for ``for`` and ``async for``."""
-        return Stream(self._job(prompt, _params(params)))
+        return Stream(self._job(prompt, params_of(params)))
 
     def stream_chat(self, messages: Sequence[Message], params: Optional[SamplingParams] = None, *,
                     tools: Optional[Sequence[Mapping[str, Any]]] = None,
                     template_args: Optional[Mapping[str, Any]] = None) -> Stream:
         """`chat` of one conversation, piece by piece: for ``for`` and ``async for``."""
-        return Stream(self._chat_job(messages, _params(params), tools, template_args))
+        return Stream(self._chat_job(messages, params_of(params), tools, template_args))
 
     # Tokens.
 
@@ -214,7 +218,7 @@ class LLM:
         with `parse_special` control tokens in the text become their ids."""
         if not isinstance(text, str):
             raise TypeError(f"text: expected str, got {type(text).__name__}")
-        return self._native.tokenize(_utf8(text, "text"), flag(add_special, "add_special"),
+        return self._native.tokenize(utf8(text, "text"), flag(add_special, "add_special"),
                                      flag(parse_special, "parse_special"))
 
     def detokenize(self, tokens: Tokens, *, skip_special: bool = False) -> str:
@@ -229,8 +233,8 @@ class LLM:
                     template_args: Optional[Mapping[str, Any]] = None,
                     add_generation_prompt: bool = True) -> list[int]:
         """The prompt that `chat` makes of a conversation."""
-        return self._render(_messages_json(messages), _json(tools, "tools"),
-                            _json(template_args, "template_args"),
+        return self._render(messages_json(messages), json_of(tools, "tools"),
+                            json_of(template_args, "template_args"),
                             flag(add_generation_prompt, "add_generation_prompt"))
 
     def logits(self, tokens: Tokens, *, last_only: bool = False) -> npt.NDArray[np.float32]:
@@ -297,13 +301,13 @@ class LLM:
     def _prompt_of_text(self, text: str) -> list[int]:
         if not text:
             raise InvalidArgumentError("the prompt is empty", "prompt")
-        return self._native.tokenize(_utf8(text, "prompt"), True, False)
+        return self._native.tokenize(utf8(text, "prompt"), True, False)
 
     def _chat_job(self, messages: Sequence[Message], params: SamplingParams, tools: Any,
                   template_args: Any) -> Job:
         try:
-            parts = (_messages_json(messages), _json(tools, "tools"),
-                     _json(template_args, "template_args"))
+            parts = (messages_json(messages), json_of(tools, "tools"),
+                     json_of(template_args, "template_args"))
         except InvalidArgumentError as error:
             failed = error
             return Job(self._native, params, lambda: _raise(failed))
@@ -321,114 +325,5 @@ class LLM:
         return ids
 
 
-def pull(name: str, *, progress: Optional[Progress] = None) -> str:
-    """Fetches a model by name into the store, as ``headrace pull`` does, and returns its path; at
-    once if it is there. Raises NotFoundError, whose hint names the models that can be fetched."""
-    if not isinstance(name, str):
-        raise TypeError(f"name: expected str, got {type(name).__name__}")
-    return _native.pull(name, progress or _log_progress)
-
-
-def _log_progress(stage: str, done_bytes: int, total_bytes: int) -> None:
-    _log.debug("%s: %d of %d bytes", stage, done_bytes, total_bytes)
-
-
 def _raise(error: HeadraceError) -> list[int]:
     raise error
-
-
-def _reference(model: Any) -> str:
-    if model is None:
-        return ""
-    if not isinstance(model, (str, os.PathLike)):
-        raise TypeError(f"model: expected a path or a name, got {type(model).__name__}")
-    reference = os.fspath(model)
-    if not isinstance(reference, str):
-        raise TypeError("model: expected a path of str, got bytes")
-    if not reference:
-        raise InvalidArgumentError("the name is empty", "model", "None is the default model")
-    _utf8(reference, "model")
-    return reference
-
-
-def _count(value: Optional[int], name: str) -> Optional[int]:
-    if value is None:
-        return None
-    count = integer(value, name)
-    most = 2**63 if name == "kv_bytes" else 2**31
-    if not 0 <= count < most:
-        raise OutOfRangeError(f"expected 0 to {most - 1}, found {count}", name)
-    return count
-
-
-def _text(value: Optional[str], name: str) -> Optional[str]:
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name}: expected str, got {type(value).__name__}")
-    if value is not None:
-        _utf8(value, name)
-    return value
-
-
-def _utf8(text: str, name: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidArgumentError(f"not valid Unicode: {error.reason} at {error.start}",
-                                   name) from None
-
-
-def _json(value: Any, name: str) -> Optional[bytes]:
-    if value is None:
-        return None
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
-    except TypeError as error:
-        raise TypeError(f"{name}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"cannot be written as JSON: {error}", name) from None
-    return _utf8(text, name)
-
-
-def _plain(value: Any) -> Any:
-    """Of a Mapping or Sequence that json does not know: the dict or list of it."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if is_sequence(value):
-        return list(value)
-    raise TypeError(f"expected what JSON has, got {type(value).__name__}")
-
-
-def _messages_json(messages: Any) -> bytes:
-    if not is_sequence(messages) or not all(isinstance(each, Mapping) for each in messages):
-        raise TypeError('messages: expected a list of {"role": ..., "content": ...}')
-    if len(messages) == 0:
-        raise InvalidArgumentError("the conversation is empty", "messages")
-    encoded = _json(messages, "messages")
-    assert encoded is not None
-    return encoded
-
-
-def _is_one_prompt(prompts: Any) -> bool:
-    if isinstance(prompts, (str, np.ndarray)):
-        return isinstance(prompts, str) or prompts.ndim == 1
-    return len(prompts) > 0 and not isinstance(prompts[0], str) and not is_sequence(prompts[0])
-
-
-def _params(params: Any) -> SamplingParams:
-    if params is None:
-        return SamplingParams()
-    if not isinstance(params, SamplingParams):
-        raise TypeError(f"params: expected SamplingParams, got {type(params).__name__}")
-    return params
-
-
-def _with_params(prompts: Any, params: Any) -> list[tuple[Any, SamplingParams]]:
-    if params is None or isinstance(params, SamplingParams):
-        return [(prompt, _params(params)) for prompt in prompts]
-    if not is_sequence(params):
-        raise TypeError("params: expected SamplingParams or a list of them, got "
-                        f"{type(params).__name__}")
-    if len(params) != len(prompts):
-        raise InvalidArgumentError(f"there are {len(prompts)} prompts and {len(params)} of them",
-                                   "params")
-    return [(prompt, _params(each)) for prompt, each in zip(prompts, params)]

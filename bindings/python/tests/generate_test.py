@@ -126,6 +126,20 @@ def test_prompt_logprobs(llm):
         assert len(told.top) == 2
 
 
+def test_prefixes_are_computed_once(llm, tiny_path):
+    prompt = "a beginning that two prompts share, of some blocks: " * 3
+    first = llm.generate(prompt + "a", GREEDY)
+    again = llm.generate(prompt + "b", GREEDY)
+    assert again.cached_tokens >= 128 and again.prompt_tokens == first.prompt_tokens
+    for params in (dataclasses.replace(GREEDY, use_prefix_cache=False),
+                   dataclasses.replace(GREEDY, cache_scope="another")):
+        apart = llm.generate(prompt + "b", params)
+        assert apart.cached_tokens == 0 and apart.token_ids == again.token_ids
+    with headrace.LLM(tiny_path, prefix_cache=False) as other:
+        other.generate(prompt + "a", GREEDY)
+        assert other.generate(prompt + "b", GREEDY).cached_tokens == 0
+
+
 def test_timings_and_whole_context(llm):
     done = llm.generate("hello", SamplingParams(temperature=0, ignore_eos=True))
     assert done.prompt_tokens + done.completion_tokens == llm.context == 256

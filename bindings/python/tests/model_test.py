@@ -134,13 +134,15 @@ def fake_python(folder, script, monkeypatch, path):
     monkeypatch.setenv("HEADRACE_HOME", str(folder / "home"))
 
 
-def test_the_default_model_is_fetched(tmp_path, monkeypatch):
+def test_the_default_model_is_fetched(tmp_path, monkeypatch, caplog):
     fake_python(tmp_path, "echo 'ERROR: No matching distribution found for x' >&2; exit 1",
                 monkeypatch, os.environ["PATH"])
     with pytest.raises(headrace.NotFoundError, match="does not have this version"):
         headrace.LLM()
     with pytest.raises(headrace.NotFoundError, match="does not have this version"):
         headrace.pull("gemma3-270m")
+    assert "smollm2-135m" in caplog.text and "Apache-2.0" in caplog.text
+    assert "gemma3-270m" in caplog.text and "Gemma" in caplog.text and "MB" in caplog.text
     with pytest.raises(headrace.NotFoundError, match="did you mean gemma3-270m"):
         headrace.pull("gemma3-270n")
     with pytest.raises(TypeError):

@@ -53,10 +53,33 @@ class CpuKvStorage final : public KvStorage {
                 base_ + static_cast<size_t>(from) * block_bytes_, block_bytes_);
   }
 
+  void read_block(int32_t block, int64_t num_tokens, std::span<std::byte> out) const override {
+    check_block(block, out.size());
+    HEADRACE_CHECK(num_tokens >= 0 && num_tokens <= layout_.block_tokens);
+    for (int64_t i = 0; i < num_layers_; ++i) {
+      std::byte* page = out.data() + static_cast<size_t>(i) * layout_.page_bytes();
+      std::memcpy(page, layer(i).page(block), layout_.page_bytes());
+      if (num_tokens < layout_.block_tokens) clear_slots(layout_, num_tokens, page);
+    }
+  }
+
+  void write_block(int32_t block, std::span<const std::byte> in) override {
+    check_block(block, in.size());
+    for (int64_t i = 0; i < num_layers_; ++i) {
+      std::memcpy(layer(i).page(block), in.data() + static_cast<size_t>(i) * layout_.page_bytes(),
+                  layout_.page_bytes());
+    }
+  }
+
  private:
   struct Free {
     void operator()(std::byte* data) const { std::free(data); }
   };
+
+  void check_block(int32_t block, size_t size) const {
+    HEADRACE_CHECK(block >= 0 && block < num_blocks_);
+    HEADRACE_CHECK_EQ(size, static_cast<size_t>(num_layers_) * layout_.page_bytes());
+  }
 
   KvPageLayout layout_;
   int64_t num_layers_ = 0;

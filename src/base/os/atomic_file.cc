@@ -30,18 +30,20 @@ std::string folder_of(const std::string& path) {
 }  // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string& temporary) {
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  std::string name = temporary;  // before the file is there: from then on nothing may throw
+  const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return write_error(temporary, errno);
-  return AtomicFile(fd, temporary);
+  return AtomicFile(fd, std::move(name));
 }
 
-Result<AtomicFile> AtomicFile::create_beside(const std::string& path) {
+Result<AtomicFile> AtomicFile::create_beside(const std::string& path, FileAccess access) {
   constexpr int kMaxTries = 1000;
+  const mode_t mode = access == FileAccess::owner ? 0600 : 0666;
   for (int n = 0;; ++n) {
-    const std::string name =
+    std::string name =
         path + "." + std::to_string(::getpid()) + "-" + std::to_string(n) + ".partial";
-    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) return AtomicFile(fd, name);
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd >= 0) return AtomicFile(fd, std::move(name));
     if (errno != EEXIST || n == kMaxTries) return write_error(path, errno);
   }
 }
@@ -72,11 +74,12 @@ Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 Result<void> AtomicFile::commit(const std::string& path) {
+  const std::string beside = folder_of(path);  // before the file has its name, since it may throw
   if (::fsync(fd_) != 0) return write_error(temporary_, errno);
   if (::rename(temporary_.c_str(), path.c_str()) != 0) return write_error(path, errno);
   ::close(std::exchange(fd_, -1));
   // The new name is durable only once its folder is.
-  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = ::open(beside.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
     ::close(folder);

@@ -10,6 +10,12 @@
 
 namespace headrace {
 
+/// Who may read a new file.
+enum class FileAccess {
+  by_umask,  ///< as usual for this user
+  owner,     ///< this user alone
+};
+
 class AtomicFile {
  public:
   /// Begins writing to `temporary`, which must be on the file system of the final name; an existing
@@ -17,7 +23,8 @@ class AtomicFile {
   static Result<AtomicFile> create(const std::string& temporary);
   /// The same under a new name of its own beside `path`, which begins with it: no file that is
   /// there already is touched. Errors: those of create, about `path`.
-  static Result<AtomicFile> create_beside(const std::string& path);
+  static Result<AtomicFile> create_beside(const std::string& path,
+                                          FileAccess access = FileAccess::by_umask);
 
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;

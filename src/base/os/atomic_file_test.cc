@@ -81,6 +81,16 @@ TEST_F(AtomicFileTest, BesideAFileNothingElseIsTouched) {
   EXPECT_EQ(AtomicFile::create_beside("/no/such/folder/x").error().where, "/no/such/folder/x");
 }
 
+TEST_F(AtomicFileTest, AFileForItsOwnerAlone) {
+  using std::filesystem::perms;
+  std::ofstream(path_) << "for everybody";
+  auto file = AtomicFile::create_beside(path_, FileAccess::owner);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->commit(path_).ok());
+  const perms mode = std::filesystem::status(path_).permissions();
+  EXPECT_EQ(mode & (perms::group_all | perms::others_all), perms::none);
+}
+
 TEST_F(AtomicFileTest, AFullDiskIsAnErrorAndLeavesNothing) {
   ignore_file_size_signal();
   struct rlimit before {};

@@ -16,6 +16,7 @@ namespace {
 
 // A signal handler can reach nothing but a global.
 std::atomic<bool> interrupt_flag{false};
+std::atomic<bool> terminate_flag{false};
 std::atomic<bool> resize_flag{false};
 std::atomic<bool> continue_flag{false};
 std::atomic<bool> second_ends{false};
@@ -39,6 +40,10 @@ extern "C" void on_interrupt(int signal) {
     ::signal(SIGINT, SIG_DFL);
     ::raise(SIGINT);  // once this handler has returned
   }
+  set(interrupt_flag);
+}
+extern "C" void on_terminate(int) {
+  terminate_flag.store(true);
   set(interrupt_flag);
 }
 extern "C" void on_resize(int) {
@@ -87,12 +92,13 @@ InterruptGuard::InterruptGuard(const Options& options) : saved_(nullptr) {
   saved_ = new Saved;
   open_wake_pipe();
   clear();
+  terminate_flag.store(false);
   second_ends.store(options.second_ends);
   saved_->catches_terminate = options.catch_terminate;
   handle(SIGINT, on_interrupt, &saved_->interrupt);
   if (options.catch_terminate) {
-    handle(SIGTERM, on_interrupt, &saved_->terminate);
-    handle(SIGHUP, on_interrupt, &saved_->hang_up);
+    handle(SIGTERM, on_terminate, &saved_->terminate);
+    handle(SIGHUP, on_terminate, &saved_->hang_up);
   }
 }
 
@@ -110,6 +116,9 @@ InterruptGuard::~InterruptGuard() {
 
 bool InterruptGuard::interrupted() {
   return interrupt_flag.load();
+}
+bool InterruptGuard::terminated() {
+  return terminate_flag.load();
 }
 void InterruptGuard::clear() {
   drain_wake_pipe();

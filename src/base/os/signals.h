@@ -22,6 +22,9 @@ class InterruptGuard {
   /// Whether a signal came since construction or the last `clear`.
   static bool interrupted();
   static void clear();
+  /// Whether one of them was a SIGTERM or SIGHUP that the outermost guard caught; `clear` does not
+  /// take that back.
+  static bool terminated();
 
  private:
   struct Saved;

@@ -26,14 +26,18 @@ TEST(InterruptGuard, TurnsSignalsIntoAFlagWhileAlive) {
     EXPECT_TRUE(InterruptGuard::interrupted());
     InterruptGuard::clear();
     EXPECT_FALSE(InterruptGuard::interrupted());
+    EXPECT_FALSE(InterruptGuard::terminated());
     ::raise(SIGTERM);
     EXPECT_TRUE(InterruptGuard::interrupted());
+    InterruptGuard::clear();
+    EXPECT_TRUE(InterruptGuard::terminated());
   }
   struct sigaction after {};
   ::sigaction(SIGINT, nullptr, &after);
   EXPECT_EQ(before.sa_handler, after.sa_handler);
   const InterruptGuard guard;
   EXPECT_FALSE(InterruptGuard::interrupted());  // a new one begins clean
+  EXPECT_FALSE(InterruptGuard::terminated());
 }
 
 bool is_readable(int descriptor) {
