@@ -130,7 +130,12 @@ class Load {
     result.plan = plan_;
     result.summary = summarize_load(records, plan_.slo);
     stretch.seconds = result.summary.seconds;
+    result.processor_seconds = stretch.after.own_seconds - stretch.before.own_seconds;
     result.unsteady = unsteady_reasons(summarize({1}), stretch);
+    if (rates && std::any_of(rates->begin(), rates->end(),
+                             [](const BenchRow& row) { return !row.unsteady.empty(); })) {
+      result.unsteady.emplace_back("rates that it is compared with were disturbed");
+    }
     result.fingerprint = records.fingerprint;
     result.num_conversations = records.num_conversations;
     set_pool(result);
@@ -200,6 +205,7 @@ class Load {
     ideal.work = work_of(records.requests);
     ideal.batch = plan_.max_batch();
     ideal.seconds = ideal_seconds(ideal.work, rates, ideal.batch);
+    ideal.bound_seconds = ideal_seconds(ideal.work, bounds_of(*ideal.rows), ideal.batch);
     ideal.seconds_of_batches = ideal_seconds_of_steps(ideal.work, rates, records.samples);
     return ideal;
   }

@@ -50,6 +50,7 @@ struct LoadIdeal {
   int64_t batch = 1;              ///< that all is decoded by at once
   double seconds = 0;             ///< at that batch
   double seconds_of_batches = 0;  ///< at the batches that the steps had
+  double bound_seconds = 0;       ///< at that batch, at the bounds of the tests
 };
 
 struct LoadResult {
@@ -61,10 +62,12 @@ struct LoadResult {
   int64_t kv_tokens = 0;  ///< that the largest cache group holds
   uint64_t kv_bytes = 0;
   std::optional<LoadIdeal> ideal;
+  double processor_seconds = 0;       ///< of all threads of the process, during the load
   std::vector<std::string> unsteady;  ///< reasons; empty: steady
 
   /// Ideal over measured time; only with `ideal`.
   double fraction_of_ideal() const { return ideal->seconds / summary.occupied_seconds; }
+  double fraction_of_bound() const { return ideal->bound_seconds / summary.occupied_seconds; }
   double fraction_at_its_batches() const {
     return ideal->seconds_of_batches / summary.occupied_seconds;
   }

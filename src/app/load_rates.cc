@@ -12,6 +12,21 @@ namespace {
 /// Decoded in each test: enough to time, few beside what lies before them.
 constexpr int64_t kDecodeSteps = 32;
 
+template <class RateOf>
+LoadRates collected(const std::vector<BenchRow>& rows, const RateOf& rate_of) {
+  LoadRates out;
+  for (const BenchRow& row : rows) {
+    if (row.test.n_prompt > 0) {
+      out.prefill = rate_of(row);
+    } else {
+      out.decode.push_back({row.test.parallel, rate_of(row)});
+    }
+  }
+  std::sort(out.decode.begin(), out.decode.end(),
+            [](const auto& a, const auto& b) { return a.batch < b.batch; });
+  return out;
+}
+
 }  // namespace
 
 std::vector<BenchTest> rate_tests(const LoadSpec& spec, int64_t chunk_tokens, int64_t max_batch,
@@ -46,17 +61,11 @@ double LoadRates::decode_rate(double batch) const {
 }
 
 LoadRates rates_of(const std::vector<BenchRow>& rows) {
-  LoadRates out;
-  for (const BenchRow& row : rows) {
-    if (row.test.n_prompt > 0) {
-      out.prefill = row.rate.median;
-    } else {
-      out.decode.push_back({row.test.parallel, row.rate.median});
-    }
-  }
-  std::sort(out.decode.begin(), out.decode.end(),
-            [](const auto& a, const auto& b) { return a.batch < b.batch; });
-  return out;
+  return collected(rows, [](const BenchRow& row) { return row.rate.median; });
+}
+
+LoadRates bounds_of(const std::vector<BenchRow>& rows) {
+  return collected(rows, [](const BenchRow& row) { return row.bound; });
 }
 
 LoadWork work_of(const std::vector<LoadRecord>& requests) {

@@ -29,7 +29,10 @@ struct LoadRates {
   double decode_rate(double batch) const;
 };
 
+/// As measured (medians).
 LoadRates rates_of(const std::vector<BenchRow>& rows);
+/// Their bounds: what the machine's limits allow.
+LoadRates bounds_of(const std::vector<BenchRow>& rows);
 
 /// What the engine did for the requests that ended well.
 struct LoadWork {

@@ -9,6 +9,7 @@ BenchRow row(BenchTest test, double rate) {
   BenchRow out;
   out.test = test;
   out.rate = summarize({rate});
+  out.bound = 2 * rate;
   return out;
 }
 
@@ -64,6 +65,8 @@ TEST(LoadRates, IdealTime) {
   EXPECT_EQ(work.computed_tokens, 1000);
   EXPECT_EQ(work.decoded_tokens, 10);
   EXPECT_DOUBLE_EQ(ideal_seconds(work, rates(), 4), 0.5 + 10 / 200.0);
+  const LoadRates bounds = bounds_of({row({.n_gen = 32}, 100), row({.n_prompt = 256}, 2000)});
+  EXPECT_DOUBLE_EQ(ideal_seconds(work, bounds, 4), 0.25 + 10 / 200.0);
   // Four steps of two and one of two prompts' first tokens; a late reader saw two at once.
   const std::vector<LoadSample> samples = {
       {.num_steps = 1, .num_tokens = 2, .num_first = 2},

@@ -63,6 +63,8 @@ TEST(Load, FiguresAddUp) {
   EXPECT_EQ(result.ideal->work.computed_tokens, prompt_tokens - summary.cached_tokens);
   EXPECT_EQ(result.ideal->work.decoded_tokens, output_tokens - 24);
   EXPECT_GT(result.fraction_of_ideal(), 0);
+  EXPECT_GT(result.fraction_of_bound(), 0);
+  EXPECT_LT(result.fraction_of_bound(), 1);
   EXPECT_TRUE(std::isfinite(result.fraction_at_its_batches()));
 }
 

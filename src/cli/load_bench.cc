@@ -34,7 +34,11 @@ Result<void> check_needs(const std::vector<LoadPlan>& plans, bool has_rates,
   if (!has_rates) return {};
   for (const LoadPlan& plan : plans) {
     const auto tests = tests_of(plan, plans, needs.chunk_tokens, config.context_length);
-    HEADRACE_TRY(check_bench_fits(tests, config, needs, available_bytes));
+    auto fits = check_bench_fits(tests, config, needs, available_bytes);
+    if (fits.ok()) continue;
+    fits.error().hint =
+        "use a smaller -np or shorter requests, or leave these tests out with --no-ideal";
+    return fits;
   }
   return {};
 }

@@ -93,6 +93,8 @@ std::string throughput_table(const std::vector<LoadEntry>& entries) {
     columns.push_back({"at its batches", true, [](const LoadEntry& e) {
                          return percent(e.result.fraction_at_its_batches());
                        }});
+    columns.push_back({"of bound", true,
+                       [](const LoadEntry& e) { return percent(e.result.fraction_of_bound()); }});
   }
   if (!first.plan.slo.is_empty()) {
     add("good", [](const LoadSummary& s) {
@@ -138,6 +140,8 @@ std::string engine_table(const std::vector<LoadEntry>& entries) {
                          return cell(e.result.summary);
                        }});
   };
+  columns.push_back(
+      {"processor s", true, [](const LoadEntry& e) { return figure(e.result.processor_seconds); }});
   add("steps", [](const LoadSummary& s) { return std::to_string(s.num_steps); });
   add("tokens a step", [](const LoadSummary& s) {
     return fmt::format("{:.1f} ({:.0f} most)", s.tokens_per_step, s.most_per_step);
@@ -200,7 +204,9 @@ std::string rates_text(const std::vector<LoadEntry>& entries) {
   if (text.empty()) return "";
   return "\nIdeal: the prompt tokens that were computed, at the rate of prompts, and the tokens "
          "after each first one, at the rate of the largest batch. \"At its batches\": at the "
-         "batches that the steps had. Measured in this run:\n" +
+         "batches that the steps had. \"Of bound\": the ideal at the bounds of the rates. Measured "
+         "in "
+         "this run:\n" +
          text;
 }
 

@@ -51,6 +51,7 @@ void add_ideal(LoadEntry& entry) {
   ideal.batch = 4;
   ideal.seconds = 1.5;
   ideal.seconds_of_batches = 1.8;
+  ideal.bound_seconds = 0.6;
   entry.result.ideal = ideal;
 }
 
@@ -61,7 +62,7 @@ TEST(LoadReport, FiguresInEveryFormat) {
   one.result.summary.num_good = 6;
   const std::string text = load_markdown({one});
   for (const char* part : {"| concurrency 4 |       10 |", "|           50.00 |        200.0 |",
-                           "75.0 % |         90.0 % | 60.0 % |   3.00 |", "tg32 x4",
+                           "75.0 % |         90.0 % |   30.0 % | 60.0 % |   3.00 |", "tg32 x4",
                            "| first token      | 20.00 | 20.00 |"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }

@@ -75,6 +75,7 @@ void add_throughput(OrderedJson& out, const LoadResult& result) {
   out["errors"] = summary.errors;
   out["duration_s"] = summary.seconds;
   out["occupied_s"] = summary.occupied_seconds;
+  out["processor_s"] = result.processor_seconds;
   out["prompt_tokens"] = summary.prompt_tokens;
   out["cached_tokens"] = summary.cached_tokens;
   out["output_tokens"] = summary.output_tokens;
@@ -95,10 +96,17 @@ void add_throughput(OrderedJson& out, const LoadResult& result) {
 }
 
 void add_ideal(OrderedJson& out, const LoadResult& result) {
-  const char* const keys[] = {
-      "ideal_s",     "fraction_of_ideal",   "ideal_at_batches_s",   "fraction_at_batches",
-      "ideal_batch", "ideal_prompt_tokens", "ideal_decoded_tokens", "prefill_ts",
-      "decode_ts"};
+  const char* const keys[] = {"ideal_s",
+                              "fraction_of_ideal",
+                              "ideal_at_batches_s",
+                              "fraction_at_batches",
+                              "bound_s",
+                              "fraction_of_bound",
+                              "ideal_batch",
+                              "ideal_prompt_tokens",
+                              "ideal_decoded_tokens",
+                              "prefill_ts",
+                              "decode_ts"};
   for (const char* key : keys) out[key] = nullptr;
   if (!result.ideal) return;
   const LoadIdeal& ideal = *result.ideal;
@@ -107,6 +115,8 @@ void add_ideal(OrderedJson& out, const LoadResult& result) {
   out["fraction_of_ideal"] = number(result.fraction_of_ideal());
   out["ideal_at_batches_s"] = number(ideal.seconds_of_batches);
   out["fraction_at_batches"] = number(result.fraction_at_its_batches());
+  out["bound_s"] = number(ideal.bound_seconds);
+  out["fraction_of_bound"] = number(result.fraction_of_bound());
   out["ideal_batch"] = ideal.batch;
   out["ideal_prompt_tokens"] = ideal.work.computed_tokens;
   out["ideal_decoded_tokens"] = ideal.work.decoded_tokens;

@@ -81,6 +81,7 @@ class Figures(LoadTest):
         self.assertGreaterEqual(row["steps"], max(r["output_tokens"] for r in requests))
         self.assertEqual(row["failed_steps"], 0)
         self.assertGreater(row["forward_ms"], 0)
+        self.assertGreaterEqual(row["processor_s"], 0)
         self.assertEqual(row["steady"], not row["notes"])
 
     def test_clients(self):
@@ -210,6 +211,11 @@ class Figures(LoadTest):
                                row["ideal_decoded_tokens"] / row["decode_ts"])
         self.assertAlmostEqual(row["fraction_of_ideal"], row["ideal_s"] / row["occupied_s"])
         self.assertGreater(row["fraction_at_batches"], 0)
+        self.assertAlmostEqual(row["bound_s"],
+                               row["ideal_prompt_tokens"] / row["rates"][0]["bound_ts"] +
+                               row["ideal_decoded_tokens"] / row["rates"][-1]["bound_ts"])
+        self.assertAlmostEqual(row["fraction_of_bound"], row["bound_s"] / row["occupied_s"])
+        self.assertLess(row["fraction_of_bound"], 1)
 
 
 class Formats(LoadTest):
