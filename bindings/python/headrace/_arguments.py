@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional
 
 import numpy as np
 
-from ._check import integer, is_sequence
+from ._check import integer, is_sequence, utf8
 from ._errors import InvalidArgumentError, OutOfRangeError
 from ._params import SamplingParams
 
@@ -46,15 +46,6 @@ def text(value: Optional[str], name: str) -> Optional[str]:
     if value is not None:
         utf8(value, name)
     return value
-
-
-def utf8(value: str, name: str) -> bytes:
-    """In UTF-8; half a surrogate pair is an InvalidArgumentError."""
-    try:
-        return value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidArgumentError(f"not valid Unicode: {error.reason} at {error.start}",
-                                   name) from None
 
 
 def json_of(value: Any, name: str) -> Optional[bytes]:

@@ -8,6 +8,8 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from ._errors import InvalidArgumentError
+
 
 def _wrong(name: str, expected: str, value: object) -> TypeError:
     return TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
@@ -56,3 +58,12 @@ def token_ids(value: Any, name: str) -> list[int]:
                             f"{value.dtype} of shape {value.shape}")
         return [int(each) for each in value.tolist()]
     return [integer(each, name) for each in value]
+
+
+def utf8(value: str, name: str) -> bytes:
+    """In UTF-8; half a surrogate pair is an InvalidArgumentError."""
+    try:
+        return value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(f"not valid Unicode: {error.reason} at {error.start}",
+                                   name) from None

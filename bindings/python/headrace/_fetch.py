@@ -6,7 +6,8 @@ import logging
 from typing import Any, Callable, Optional
 
 from . import _native
-from ._arguments import reference, utf8
+from ._arguments import reference
+from ._check import utf8
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage ("downloading"), the bytes done and the bytes in all."""

@@ -59,6 +59,7 @@ class Job:
             token_ids=state["token_ids"],
             finish_reason=state["finish_reason"],
             stop_token=state["stop_token"],
+            stop_string=state["stop_string"],
             logprobs=(None if self.params.logprobs is None else
                       [position_logprobs(each) for each in state["tokens"]]),
             seed=state["seed"],

@@ -17,11 +17,10 @@ from ._arguments import (
     messages_json,
     params_of,
     text,
-    utf8,
     with_params,
 )
 from ._batch import run_all
-from ._check import flag, integer, is_sequence, real, token_ids
+from ._check import flag, is_sequence, real, token_ids, utf8
 from ._errors import HeadraceError, InvalidArgumentError, OutOfRangeError
 from ._fetch import Progress, log, path_of
 from ._job import Job

@@ -21,6 +21,7 @@ class ChoiceState(TypedDict):
     tokens: list[TokenRecord]
     finish_reason: Optional[str]
     stop_token: Optional[int]
+    stop_string: Optional[str]
     seed: int
     model: str
     cached_tokens: int

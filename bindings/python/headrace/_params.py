@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _native
-from ._check import flag, integer, real, token_ids
+from ._check import flag, integer, is_sequence, real, token_ids, utf8
 from ._errors import OutOfRangeError
 
 _REALS = ("temperature", "top_p", "min_p", "typical_p", "repetition_penalty", "presence_penalty",
@@ -58,6 +58,8 @@ class SamplingParams:
     """None goes on until the model ends or the context is full."""
     min_tokens: int = 0
     """End and stop tokens cannot be chosen before so many."""
+    stop: Union[str, Sequence[str]] = ()
+    """A text, or several, that end a generation; not shown, nor any part of them."""
     stop_token_ids: Sequence[int] = ()
     """Further tokens that end a generation."""
     ignore_eos: bool = False
@@ -94,6 +96,7 @@ class SamplingParams:
         bias = {integer(key, "logit_bias"): real(value, "logit_bias")
                 for key, value in self.logit_bias.items()}
         object.__setattr__(self, "logit_bias", bias)
+        object.__setattr__(self, "stop", _texts(self.stop))
         object.__setattr__(self, "stop_token_ids",
                            tuple(token_ids(self.stop_token_ids, "stop_token_ids")))
         if self.seed is not None and not 0 <= self.seed < 2**64:
@@ -113,6 +116,15 @@ class SamplingParams:
     def timeout_ms(self) -> Optional[int]:
         """`timeout` in whole milliseconds, at least one."""
         return None if self.timeout is None else max(1, math.ceil(self.timeout * 1000))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value
+    if not is_sequence(texts) or not all(isinstance(each, str) for each in texts):
+        raise TypeError(f"stop: expected a str or a sequence of str, got {type(value).__name__}")
+    for each in texts:
+        utf8(each, "stop")
+    return tuple(texts)
 
 
 _NOT_OPTIONAL = {each.name for each in fields(SamplingParams) if each.default is not None}

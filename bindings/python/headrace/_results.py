@@ -55,12 +55,14 @@ class Choice:
     index: int
     text: str
     token_ids: list[int]
-    """Without the end or stop token."""
+    """Without the end or stop token; with those of a stop string."""
     finish_reason: Optional[str]
-    """"stop" (an end or stop token), "length" (max_tokens, or the context is full), "cancelled";
+    """"stop" (an end token, a stop token or string), "length" (max_tokens, or the context is full), "cancelled";
     None where the request failed, or goes on."""
     stop_token: Optional[int] = None
     """The end or stop token that ended it."""
+    stop_string: Optional[str] = None
+    """The stop string that ended it."""
     logprobs: Optional[list[PositionLogprobs]] = None
     """Of each token, if SamplingParams.logprobs asked for them."""
     seed: int = 0

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "api/limits.h"
+
 namespace headrace::python {
 namespace {
 
@@ -114,6 +116,7 @@ py::dict choice_of(const ChoiceState& choice, const Tokenizer& tokenizer) {
   out["tokens"] = records;
   out["finish_reason"] = reason_of(choice.reason);
   out["stop_token"] = choice.stop_token >= 0 ? py::cast(choice.stop_token) : py::none();
+  out["stop_string"] = choice.stop_string ? py::cast(*choice.stop_string) : py::none();
   out["seed"] = choice.stats.seed;
   out["model"] = choice.stats.model;
   out["cached_tokens"] = choice.stats.cached_tokens;
@@ -211,6 +214,28 @@ Request request_of(const py::handle& params, const SamplingParams& defaults) {
   from.count("timeout_ms", to.timeout_ms);
   to.cache_scope = from.get("cache_scope").cast<std::string>();
   to.use_prefix_cache = from.get("use_prefix_cache").cast<bool>();
+  return to;
+}
+
+RunOptions run_options_of(const py::handle& params, const Request& request) {
+  RunOptions to;
+  to.num_choices = request.num_choices;
+  to.min_tokens = request.stop.min_tokens;
+  to.stop_strings = Fields(params).get("stop").cast<std::vector<std::string>>();
+  const api::RequestLimits limits;
+  if (to.stop_strings.size() > limits.max_stop_strings) {
+    raise_error({ErrorCode::out_of_range,
+                 "expected at most " + std::to_string(limits.max_stop_strings) +
+                     " strings, found " + std::to_string(to.stop_strings.size()),
+                 "stop", ""});
+  }
+  for (const std::string& string : to.stop_strings) {
+    if (!string.empty() && string.size() <= limits.max_stop_string_bytes) continue;
+    raise_error({ErrorCode::out_of_range,
+                 "expected strings of 1 to " + std::to_string(limits.max_stop_string_bytes) +
+                     " bytes, found one of " + std::to_string(string.size()),
+                 "stop", ""});
+  }
   return to;
 }
 

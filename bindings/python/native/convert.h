@@ -35,6 +35,10 @@ EngineOptions engine_options_of(const pybind11::dict& options);
 /// `defaults`.
 Request request_of(const pybind11::handle& params, const SamplingParams& defaults);
 
+/// What `request` and the rest of `params` ask of a Run. Throws for too many stop strings, or one
+/// too long.
+RunOptions run_options_of(const pybind11::handle& params, const Request& request);
+
 /// {name: value} of ModelInfo and OpenedModel.
 pybind11::dict info_of(const OpenedModel& model);
 /// Keywords of Generation; see headrace/_native.pyi.

@@ -12,6 +12,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// How soon a stop string is seen in the text of a request that nobody waits for just now.
+constexpr milliseconds kLookForStops{5};
+
 Error closed() {
   return {ErrorCode::invalid_argument, "the model is closed", "", "open it again"};
 }
@@ -90,19 +93,35 @@ std::vector<std::shared_ptr<Run>> LocalModel::unfinished_runs() {
 }
 
 std::optional<Result<std::shared_ptr<Run>>> LocalModel::try_submit(Request& request,
-                                                                   bool keeps_pieces,
+                                                                   const RunOptions& options,
                                                                    milliseconds time) {
   std::unique_lock lock(mutex_);
   const auto may_go = [this] { return !session_has_turn_ || is_closing_; };
   if (!changed_.wait_for(lock, time, may_go)) return std::nullopt;
   if (is_closing_) return Result<std::shared_ptr<Run>>(closed());
-  const int32_t num_choices = request.num_choices;
   auto stream = engine_->submit(std::move(request));
   if (!stream.ok()) return Result<std::shared_ptr<Run>>(std::move(stream).error());
-  auto run = std::make_shared<Run>(std::move(stream).value(), opened_->tokenizer, num_choices,
-                                   keeps_pieces, is_abandoned_);
+  auto run =
+      std::make_shared<Run>(std::move(stream).value(), opened_->tokenizer, options, is_abandoned_);
   runs_.insert(run);
+  if (run->has_stop_strings()) stopping_runs_.push_back(run);
   return Result<std::shared_ptr<Run>>(std::move(run));
+}
+
+std::vector<std::shared_ptr<Run>> LocalModel::runs_with_stop_strings() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(stopping_runs_, [](const auto& run) { return run->wait_for_end(milliseconds(0)); });
+  return stopping_runs_;
+}
+
+bool LocalModel::wait_for_end(Run& run, milliseconds time) {
+  for (;;) {
+    if (runs_with_stop_strings().empty()) return run.wait_for_end(time);
+    const milliseconds now = std::min(time, kLookForStops);
+    if (run.wait_for_end(now)) return true;
+    time -= now;
+    if (time.count() <= 0) return false;
+  }
 }
 
 void LocalModel::drop(const std::shared_ptr<Run>& run) {
@@ -145,6 +164,7 @@ bool LocalModel::is_closing() const {
 
 void LocalModel::free_all() {
   runs_.clear();
+  stopping_runs_.clear();
   engine_.reset();
   opened_.reset();
 }

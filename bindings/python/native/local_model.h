@@ -58,8 +58,11 @@ class LocalModel {
 
   /// Submits, where no session has the backend or its turn ends within `time`; else nothing, and
   /// `request` is as it was. Errors: those of Engine::submit.
-  std::optional<Result<std::shared_ptr<Run>>> try_submit(Request& request, bool keeps_pieces,
+  std::optional<Result<std::shared_ptr<Run>>> try_submit(Request& request,
+                                                         const RunOptions& options,
                                                          std::chrono::milliseconds time);
+  /// Run::wait_for_end, which meanwhile looks for the stop strings of all.
+  bool wait_for_end(Run& run, std::chrono::milliseconds time);
   /// Nobody reads `run` any more: it is cancelled.
   void drop(const std::shared_ptr<Run>& run);
 
@@ -93,6 +96,7 @@ class LocalModel {
   LocalModel() = default;
   /// Those whose end has not been seen yet. With the lock.
   std::vector<std::shared_ptr<Run>> unfinished_runs();
+  std::vector<std::shared_ptr<Run>> runs_with_stop_strings();
   void end_use();
   /// Frees everything. With the lock, where nobody uses it.
   void free_all();
@@ -110,6 +114,7 @@ class LocalModel {
   bool session_has_turn_ = false;
   /// Kept to their end, for a session must not begin before it.
   std::unordered_set<std::shared_ptr<Run>> runs_;
+  std::vector<std::shared_ptr<Run>> stopping_runs_;  ///< those with stop strings
 };
 
 }  // namespace headrace::python

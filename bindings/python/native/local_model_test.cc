@@ -60,7 +60,7 @@ Request a_request(TokenId first, int64_t max_tokens) {
 }
 
 std::shared_ptr<Run> submit(LocalModel& model, Request asked, bool keeps = false) {
-  auto run = model.try_submit(asked, keeps, kLong);
+  auto run = model.try_submit(asked, {.keeps_pieces = keeps}, kLong);
   EXPECT_TRUE(run.has_value());
   EXPECT_TRUE(run->ok()) << (run->ok() ? "" : run->error().to_string());
   return std::move(**run);
@@ -115,6 +115,25 @@ TEST(LocalModelTest, PiecesJoinedAreTheText) {
   EXPECT_EQ(reason, FinishReason::length);
 }
 
+TEST(LocalModelTest, StopStringsEndRequestsThatNobodyWaitsFor) {
+  const auto model = open(1'000'000);
+  const auto plain = submit(*model, a_request(1, 50));
+  ASSERT_TRUE(plain->wait_for_end(kLong));
+  const std::string text = plain->state().choices[0].text;
+  const std::string stop = text.substr(text.size() / 2, 6);
+  Request asked = a_request(1, -1);
+  const auto other = model->try_submit(asked, {.stop_strings = {stop}}, kLong);
+  const auto endless = submit(*model, a_request(2, -1));
+  while (!(**other)->wait_for_end(milliseconds(0)) &&
+         !model->wait_for_end(*endless, milliseconds(20))) {
+  }
+  const RunState state = (**other)->state();
+  EXPECT_EQ(state.choices[0].text, text.substr(0, text.find(stop)));
+  EXPECT_EQ(state.choices[0].reason, FinishReason::stop);
+  EXPECT_EQ(state.choices[0].stop_string, stop);
+  EXPECT_FALSE(endless->wait_for_end(milliseconds(0)));
+}
+
 TEST(LocalModelTest, ManyThreadsGetTheSameAsAlone) {
   const auto model = open();
   const auto right = logits(*model);
@@ -141,7 +160,7 @@ TEST(LocalModelTest, ASessionWaitsForRequestsAndTheyForIt) {
   LocalModel::SessionTurn turn(*model);
   EXPECT_FALSE(turn.wait(milliseconds(50)));
   Request other = a_request(2, 5);
-  EXPECT_FALSE(model->try_submit(other, false, milliseconds(50)).has_value());
+  EXPECT_FALSE(model->try_submit(other, {}, milliseconds(50)).has_value());
   EXPECT_EQ(other.prompt.size(), 3U) << "it is as it was";
   model->drop(run);
   EXPECT_TRUE(turn.wait(kLong));
@@ -155,7 +174,7 @@ TEST(LocalModelTest, ClosingEndsWhatOthersWaitFor) {
     threads.emplace_back([&, i] {
       const auto use = model->use_for_waiting();
       Request asked = a_request(i, -1);
-      const auto run = model->try_submit(asked, false, kLong);
+      const auto run = model->try_submit(asked, {}, kLong);
       ASSERT_TRUE(run.has_value());
       if (!run->ok()) return;  // it came too late
       EXPECT_TRUE((**run)->wait_for_end(kLong));
@@ -167,7 +186,7 @@ TEST(LocalModelTest, ClosingEndsWhatOthersWaitFor) {
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(model->use().error().code, ErrorCode::invalid_argument);
   Request late = a_request(1, 5);
-  EXPECT_FALSE(model->try_submit(late, false, kLong)->ok());
+  EXPECT_FALSE(model->try_submit(late, {}, kLong)->ok());
   model->close();
 }
 

@@ -128,7 +128,7 @@ class PyRun {
   void wait() {
     check_process();
     const auto use = model_->use_for_waiting();
-    wait_until([&](milliseconds time) { return run_->wait_for_end(time); });
+    wait_until([&](milliseconds time) { return model_->wait_for_end(*run_, time); });
   }
   py::list next_pieces() {
     check_process();
@@ -236,10 +236,12 @@ class PyModel {
                                 bool keeps_pieces) {
     const auto use = value_or_raise(model_->use());
     Request request = request_of(params, model_->default_sampling());
+    RunOptions options = run_options_of(params, request);
+    options.keeps_pieces = keeps_pieces;
     request.prompt = std::move(prompt);
     std::optional<Result<std::shared_ptr<Run>>> run;
     wait_until([&](milliseconds time) {
-      run = model_->try_submit(request, keeps_pieces, time);
+      run = model_->try_submit(request, options, time);
       return run.has_value();
     });
     return std::make_unique<PyRun>(model_, value_or_raise(std::move(*run)), tokenizer_);
@@ -319,6 +321,7 @@ void check_params(const py::object& params) {
   const Request request = request_of(params, documented_sampling());
   succeed_or_raise(
       validate(request.sampling, request.stop, int64_t{std::numeric_limits<TokenId>::max()}));
+  run_options_of(params, request);
 }
 
 }  // namespace

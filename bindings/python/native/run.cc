@@ -17,14 +17,18 @@ milliseconds left_until(Clock::time_point end) {
 
 }  // namespace
 
-Run::Run(Stream stream, const std::shared_ptr<const Tokenizer>& tokenizer, int32_t num_choices,
-         bool keeps_pieces, std::shared_ptr<const std::atomic<bool>> is_abandoned)
+Run::Run(Stream stream, const std::shared_ptr<const Tokenizer>& tokenizer,
+         const RunOptions& options, std::shared_ptr<const std::atomic<bool>> is_abandoned)
     : stream_(std::make_unique<Stream>(std::move(stream))),
-      keeps_pieces_(keeps_pieces),
+      keeps_pieces_(options.keeps_pieces),
+      has_stop_strings_(!options.stop_strings.empty()),
       is_abandoned_(std::move(is_abandoned)) {
-  for (int32_t i = 0; i < num_choices; ++i) {
-    state_.choices.push_back(ChoiceState{Detokenizer(tokenizer, true), {}, {}, {}, -1, {}});
+  api::ChoiceTextOptions text{.min_tokens = options.min_tokens};
+  if (has_stop_strings_) {
+    text.stop_strings = std::make_shared<const api::StopStrings>(options.stop_strings);
   }
+  state_.choices.resize(static_cast<size_t>(options.num_choices));
+  for (int32_t i = 0; i < options.num_choices; ++i) texts_.emplace_back(tokenizer, text);
 }
 
 Run::~Run() {
@@ -85,9 +89,8 @@ void Run::take_events() {
   }
 }
 
-ChoiceState* Run::choice(int32_t index) {
-  const bool is_known = index >= 0 && static_cast<size_t>(index) < state_.choices.size();
-  return is_known ? &state_.choices[static_cast<size_t>(index)] : nullptr;
+bool Run::is_choice(int32_t index) const {
+  return index >= 0 && static_cast<size_t>(index) < texts_.size();
 }
 
 void Run::keep(Piece piece) {
@@ -95,12 +98,19 @@ void Run::keep(Piece piece) {
 }
 
 void Run::take(TokenEvent&& event) {
-  ChoiceState* at = choice(event.choice);
-  if (at == nullptr) return;
-  std::string text = at->detokenizer.push(event.id);
-  at->text += text;
-  at->tokens.push_back(event);
-  keep({event.choice, std::move(text), std::move(event), std::nullopt});
+  if (!is_choice(event.choice)) return;
+  const int32_t index = event.choice;
+  api::ChoiceText& text = texts_[static_cast<size_t>(index)];
+  if (text.has_stopped()) return;  // computed past a stop string
+  ChoiceState& choice = state_.choices[static_cast<size_t>(index)];
+  std::string piece = text.push(event);
+  choice.text += piece;
+  choice.tokens.push_back(event);
+  keep({index, std::move(piece), std::move(event), std::nullopt});
+  if (text.has_stopped()) {
+    choice.stop_string = text.stop();
+    stream_->cancel(index);
+  }
 }
 
 void Run::take(PromptLogprobsEvent&& event) {
@@ -108,19 +118,20 @@ void Run::take(PromptLogprobsEvent&& event) {
 }
 
 void Run::take(FinishEvent&& event) {
-  ChoiceState* at = choice(event.choice);
-  if (at == nullptr) return;
-  std::string text = at->detokenizer.finish();
-  at->text += text;
-  at->reason = event.reason;
-  at->stop_token = event.stop_token;
-  at->stats = std::move(event.stats);
-  keep({event.choice, std::move(text), std::nullopt, event.reason});
+  if (!is_choice(event.choice)) return;
+  api::ChoiceText& text = texts_[static_cast<size_t>(event.choice)];
+  ChoiceState& choice = state_.choices[static_cast<size_t>(event.choice)];
+  std::string piece = text.finish();
+  choice.text += piece;
+  choice.reason = text.has_stopped() ? FinishReason::stop : event.reason;
+  choice.stop_token = text.has_stopped() ? -1 : event.stop_token;
+  choice.stats = std::move(event.stats);
+  keep({event.choice, std::move(piece), std::nullopt, choice.reason});
 }
 
 void Run::take(ErrorEvent&& event) {
-  for (ChoiceState& at : state_.choices) {
-    if (!at.reason) at.text += at.detokenizer.finish();
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    if (!state_.choices[i].reason) state_.choices[i].text += texts_[i].finish();
   }
   state_.error = std::move(event.error);
 }

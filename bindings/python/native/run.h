@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "api/choice_text.h"
 #include "headrace/engine.h"
-#include "text/detokenizer.h"
 #include "text/tokenizer.h"
 
 namespace headrace::python {
@@ -27,11 +27,11 @@ struct Piece {
 
 /// One completion so far.
 struct ChoiceState {
-  Detokenizer detokenizer;
   std::string text;
-  std::vector<TokenEvent> tokens;
+  std::vector<TokenEvent> tokens;      ///< those of a stop string too
   std::optional<FinishReason> reason;  ///< none: it goes on, or the request failed
   TokenId stop_token = -1;
+  std::optional<std::string> stop_string;  ///< that ended it
   RequestStats stats;
 };
 
@@ -42,12 +42,19 @@ struct RunState {
   std::optional<Error> error;
 };
 
+struct RunOptions {
+  int32_t num_choices = 1;
+  std::vector<std::string> stop_strings = {};  ///< none is empty
+  int64_t min_tokens = 0;                      ///< in whose text no stop string is looked for
+  bool keeps_pieces = false;                   ///< for take_pieces()
+};
+
 class Run {
  public:
-  /// `keeps_pieces`: for take_pieces(). `is_abandoned` becomes true in the child of a fork, where
+  /// `is_abandoned` becomes true in the child of a fork, where
   /// the engine's locks are nobody's: they are then left alone.
-  Run(Stream stream, const std::shared_ptr<const Tokenizer>& tokenizer, int32_t num_choices,
-      bool keeps_pieces, std::shared_ptr<const std::atomic<bool>> is_abandoned);
+  Run(Stream stream, const std::shared_ptr<const Tokenizer>& tokenizer, const RunOptions& options,
+      std::shared_ptr<const std::atomic<bool>> is_abandoned);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -58,6 +65,9 @@ class Run {
   bool wait_for_pieces(std::chrono::milliseconds time);
   /// What came since the last call, in order.
   std::vector<Piece> take_pieces();
+
+  /// Whether its text may end it, which only who takes its events finds out.
+  bool has_stop_strings() const { return has_stop_strings_; }
 
   /// Asks the engine to stop; the end follows within a step.
   void cancel();
@@ -71,15 +81,17 @@ class Run {
   void take(PromptLogprobsEvent&& event);
   void take(FinishEvent&& event);
   void take(ErrorEvent&& event);
-  ChoiceState* choice(int32_t index);
+  bool is_choice(int32_t index) const;
   void keep(Piece piece);
 
   std::unique_ptr<Stream> stream_;
   const bool keeps_pieces_;
+  const bool has_stop_strings_;
   const std::shared_ptr<const std::atomic<bool>> is_abandoned_;
 
   mutable std::mutex mutex_;
   RunState state_;
+  std::vector<api::ChoiceText> texts_;  ///< one a choice
   std::vector<Piece> pieces_;
   bool has_ended_ = false;
 };

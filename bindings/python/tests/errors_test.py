@@ -86,7 +86,7 @@ WRONG_TYPES = [
     ("n", 2.0), ("priority", None), ("logit_bias", [(1, 2.0)]), ("logit_bias", {"1": 2.0}),
     ("logit_bias", {1: "2"}), ("stop_token_ids", 5), ("stop_token_ids", "5"),
     ("stop_token_ids", [1.5]), ("stop_token_ids", None), ("ignore_eos", 1), ("ignore_eos", None),
-    ("cache_scope", None), ("cache_scope", b"x"), ("timeout", "1"), ("logprobs", True),
+    ("stop", 5), ("stop", None), ("stop", [5]), ("stop", b"x"), ("cache_scope", None), ("cache_scope", b"x"), ("timeout", "1"), ("logprobs", True),
 ]
 
 
@@ -104,6 +104,7 @@ OUT_OF_RANGE = [
     ("repetition_penalty", math.nan), ("presence_penalty", math.inf),
     ("frequency_penalty", -math.inf), ("penalty_last_n", -2), ("seed", -1), ("seed", 2**64),
     ("max_tokens", -2), ("min_tokens", -1), ("timeout", 0), ("timeout", -1), ("timeout", math.nan),
+    ("stop", ""), ("stop", ["a", ""]), ("stop", "x" * 5000), ("stop", ["x"] * 300),
     ("logit_bias", {1: math.nan}), ("logit_bias", {-1: 1.0}), ("stop_token_ids", [-1]),
 ]
 

@@ -82,6 +82,34 @@ def test_stop_tokens(llm):
     assert len(later.token_ids) > first
 
 
+def test_stop_strings(llm):
+    plain = llm.generate("hello", dataclasses.replace(GREEDY, max_tokens=40))
+    stop = plain.text[len(plain.text) // 2:][:3]
+    for stops in (stop, [stop], ["never there", stop]):
+        params = dataclasses.replace(GREEDY, max_tokens=None, stop=stops)
+        done = llm.generate("hello", params)
+        assert done.text == plain.text[:plain.text.index(stop)]
+        assert done.finish_reason == "stop" and done.choices[0].stop_string == stop
+        assert done.token_ids == plain.token_ids[:len(done.token_ids)]
+        pieces = list(llm.stream("hello", params))
+        assert "".join(piece.text for piece in pieces) == done.text
+        assert pieces[-1].finish_reason == "stop"
+    never = llm.generate("hello", dataclasses.replace(GREEDY, stop="never there"))
+    assert never.text == llm.generate("hello", GREEDY).text
+    assert never.finish_reason == "length" and never.choices[0].stop_string is None
+
+
+def test_stop_strings_of_many(endless):
+    """Each ends by its own text, also while another is waited for."""
+    always = SamplingParams(temperature=0, ignore_eos=True, logit_bias={65: 1000}, stop="A" * 50,
+                            n=2)
+    slow = SamplingParams(temperature=0, ignore_eos=True, max_tokens=3000)
+    done = endless.generate(["hello"] * 5, [slow] + [always] * 4)
+    assert [choice.text for each in done[1:] for choice in each.choices] == [""] * 8
+    assert done[0].completion_tokens == 3000
+    assert endless.stats().generated_tokens < 3000 + 8 * 1500
+
+
 def test_bias_and_end_token(llm):
     always = SamplingParams(temperature=0, max_tokens=4, logit_bias={65: 1000})
     assert llm.generate("hello", always).text == llm.detokenize([65] * 4)
