@@ -22,9 +22,9 @@
 #include "engine/engine_options.h"
 #include "engine/inbox.h"
 #include "engine/runner.h"
-#include "engine/scheduler.h"
-#include "engine/session_file.h"
-#include "engine/waiting_room.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/scheduler/waiting_room.h"
+#include "engine/session/session_file.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/step_pacer.h"
+#include "engine/scheduler/step_pacer.h"
 #include "engine/test_engine.h"
 
 namespace headrace {

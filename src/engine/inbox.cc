@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/scheduler.h"
+#include "engine/scheduler/scheduler.h"
 
 namespace headrace {
 

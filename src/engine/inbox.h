@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/sequence.h"
+#include "engine/scheduler/sequence.h"
 
 namespace headrace {
 

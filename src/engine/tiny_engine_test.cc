@@ -7,7 +7,7 @@
 
 #include "engine/engine_impl.h"
 #include "engine/kv_memory.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "tests/tiny_engine.h"
 
 namespace headrace {

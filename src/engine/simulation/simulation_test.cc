@@ -1,5 +1,5 @@
 // Some seeds of the simulation; tools/simulate runs as many as one likes.
-#include "engine/simulation.h"
+#include "engine/simulation/simulation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // See scheduler.h. Here: planning and committing a step.
-#include "engine/scheduler.h"
+#include "engine/scheduler/scheduler.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // The session file by itself: what is written is read; every other file is refused, whatever byte
 // or length of it is wrong.
-#include "engine/session_file.h"
+#include "engine/session/session_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 // See session.h. One sequence with pools of its own: the same block tables and steps as the engine,
 // without its scheduler.
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,6 @@
 // See sequence_group.h. Each sequence has its blocks from the start, the same in every cache group,
 // so that the tables never change.
-#include "engine/sequence_group.h"
+#include "engine/scheduler/sequence_group.h"
 
 #include <algorithm>
 #include <numeric>

@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/batch.h"
-#include "engine/sequence.h"
-#include "engine/step_pacer.h"
-#include "engine/waiting_queue.h"
-#include "engine/waiting_room.h"
+#include "engine/scheduler/batch.h"
+#include "engine/scheduler/sequence.h"
+#include "engine/scheduler/step_pacer.h"
+#include "engine/scheduler/waiting_queue.h"
+#include "engine/scheduler/waiting_room.h"
 #include "headrace/request.h"
 #include "headrace/stats.h"
 #include "kv/kv_cache.h"

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "engine/scheduler.h"
+#include "engine/scheduler/scheduler.h"
 
 namespace headrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/kv_view.h"
-#include "engine/sequence.h"
+#include "engine/scheduler/sequence.h"
 #include "headrace/result.h"
 #include "kv/kv_cache.h"
 #include "sampling/chain.h"

@@ -1,5 +1,5 @@
 // See step_pacer.h.
-#include "engine/step_pacer.h"
+#include "engine/scheduler/step_pacer.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/os/save_target.h"
-#include "engine/session_file.h"
+#include "engine/session/session_file.h"
 
 namespace headrace {
 namespace {

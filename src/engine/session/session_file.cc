@@ -1,5 +1,5 @@
 // See session_file.h. Here: the form of the file. session_writer.cc writes it.
-#include "engine/session_file.h"
+#include "engine/session/session_file.h"
 
 #include <algorithm>
 #include <bit>

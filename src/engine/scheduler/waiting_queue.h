@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/sequence.h"
+#include "engine/scheduler/sequence.h"
 
 namespace headrace {
 

@@ -1,5 +1,5 @@
 // See checksum_runner.h.
-#include "engine/checksum_runner.h"
+#include "engine/simulation/checksum_runner.h"
 
 #include <algorithm>
 #include <cstring>

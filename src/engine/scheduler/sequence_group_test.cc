@@ -1,5 +1,5 @@
 // A group of sequences gives what a session gives for each of them alone, and can be wound back.
-#include "engine/sequence_group.h"
+#include "engine/scheduler/sequence_group.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "checkpoint/checkpoint.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "model/model.h"
 #include "sampling/logprobs.h"
 #include "tests/tiny_models.h"

@@ -1,5 +1,5 @@
 // See simulation_sessions.h.
-#include "engine/simulation_sessions.h"
+#include "engine/simulation/simulated_sessions.h"
 
 #include <algorithm>
 #include <filesystem>

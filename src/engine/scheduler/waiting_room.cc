@@ -1,5 +1,5 @@
 // See waiting_room.h.
-#include "engine/waiting_room.h"
+#include "engine/scheduler/waiting_room.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // See waiting_queue.h.
-#include "engine/waiting_queue.h"
+#include "engine/scheduler/waiting_queue.h"
 
 #include <algorithm>
 #include <tuple>

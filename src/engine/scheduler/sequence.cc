@@ -1,5 +1,5 @@
 // See sequence.h.
-#include "engine/sequence.h"
+#include "engine/scheduler/sequence.h"
 
 #include <utility>
 
