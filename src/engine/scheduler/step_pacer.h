@@ -8,7 +8,8 @@ namespace headrace {
 
 class StepPacer {
  public:
-  /// A step with prompts may take `max_slowdown` times as long as one without; 0: no bound.
+  /// The slow ones among the steps with prompts (the 99th percentile, about) may take
+  /// `max_slowdown` times as long as the slow ones without; 0: no bound.
   explicit StepPacer(double max_slowdown) : max_slowdown_(max_slowdown) {}
 
   /// Prompt rows of a step in which `num_decoding` sequences generate, at most `most`. 0: a step
@@ -18,12 +19,21 @@ class StepPacer {
   void observe(int64_t num_decoding, int64_t num_prompt_rows, int64_t ns);
 
  private:
+  /// A mean of the newest measurements; 0: there is none.
+  struct Mean {
+    double value = 0;
+    int64_t count = 0;
+    void add(double measured);
+  };
+
   bool knows(int64_t num_decoding) const;
 
   const double max_slowdown_;
-  double decode_ns_ = 0;      // of a step without prompts
+  Mean decode_ns_;            // of a step without prompts
+  Mean decode_spread_ns_;     // how far such steps are from the mean
   int64_t num_decoding_ = 0;  // when that was measured
-  double row_ns_ = 0;         // that a prompt row adds
+  Mean row_ns_;               // that a prompt row adds
+  Mean spread_ns_;            // how far steps with prompts are from what was expected
 };
 
 }  // namespace headrace
