@@ -3,6 +3,7 @@
 // of this program, so it is one of its own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -164,6 +165,36 @@ TEST(EngineWithoutMemory, SessionsAreSavedAndLoadedOrNot) {
   }
   EXPECT_GT(num_failed, 20);
   EXPECT_EQ(group.num_cached(), 4);  // 20 and 40 tokens, all but the last computed
+}
+
+// Whatever requests leave behind would show: nothing does, not even in vectors that grow.
+TEST(EngineMemory, DoesNotGrowWithRequests) {
+  constexpr int kNumRequests = 100'000;
+  const auto engine = small_engine(false);
+  // Most of any moment between requests of the first tenth, and of the last.
+  int64_t most_allocations[2] = {};
+  int64_t most_bytes[2] = {};
+  for (int i = 0; i < kNumRequests; i += 4) {
+    for (int j = 0; j < 4; ++j) {
+      // Of different prompts, so that the prefix cache fills up and gives up blocks; some are
+      // cancelled, some have several choices.
+      const auto first = static_cast<TokenId>((i + j) * 7 % 900 + 50);
+      Stream stream = submit(*engine, first, 1 + j, j == 1 ? 2 : 1);
+      if (j == 2) stream.cancel();
+      for (int step = 0; step < 12; ++step) engine->step(false);
+      ASSERT_TRUE(ends_well(stream, j == 1 ? 2 : 1));
+    }
+    if (i >= kNumRequests / 10 && i < kNumRequests / 10 * 9) continue;
+    const size_t part = i < kNumRequests / 2 ? 0 : 1;
+    most_allocations[part] = std::max(most_allocations[part], num_live_allocations.load());
+    most_bytes[part] = std::max(most_bytes[part], live_bytes.load());
+  }
+  ASSERT_TRUE(engine->scheduler().is_idle());
+  const EngineStats stats = engine->stats();
+  EXPECT_EQ(stats.num_stopped + stats.num_length + stats.num_cancelled, kNumRequests / 4 * 5);
+  EXPECT_GT(most_bytes[0], 10'000);  // they are counted
+  EXPECT_EQ(most_allocations[1], most_allocations[0]);
+  EXPECT_EQ(most_bytes[1], most_bytes[0]);
 }
 
 // Also where memory runs out while the engine is destroyed.
