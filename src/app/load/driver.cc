@@ -103,22 +103,27 @@ class LoadDriver {
     if (pace_.static_batch > 0) {
       count = active_.empty() ? std::min(count, static_cast<size_t>(pace_.static_batch)) : 0;
     }
+    int64_t least_tokens = 0;
+    for (size_t i = 0; i < count && pace_.pads; ++i) {
+      least_tokens = std::max(least_tokens, ready_[i].turns[ready_[i].turn].num_output);
+    }
     for (; count > 0; --count) {
       Conversation next = std::move(ready_.front());
       ready_.pop_front();
-      HEADRACE_TRY(submit(std::move(next)));
+      HEADRACE_TRY(submit(std::move(next), least_tokens));
     }
     return {};
   }
 
-  Result<void> submit(Conversation conversation) {
+  /// `least_tokens`: to be computed, also where fewer are wanted.
+  Result<void> submit(Conversation conversation, int64_t least_tokens) {
     const LoadTurn& turn = conversation.turns[conversation.turn];
     Request request;
     request.prompt = conversation.tokens;
     request.sampling.temperature = static_cast<float>(pace_.temperature);
     request.sampling.seed =
         workload_.sampling_seed(conversation.index, static_cast<int64_t>(conversation.turn));
-    request.stop.max_tokens = turn.num_output;
+    request.stop.max_tokens = std::max(turn.num_output, least_tokens);
     request.stop.ignore_eos = true;
     LoadRecord record;
     record.conversation = conversation.index;
@@ -168,6 +173,7 @@ class LoadDriver {
         return true;
       }
       if (const auto* token = std::get_if<TokenEvent>(&*event)) {
+        if (std::ssize(record.token_ns) == record.wanted_tokens) continue;  // padding
         if (record.token_ns.empty()) ++num_new_first_;
         record.token_ns.push_back(now_ns);
         request.answer.push_back(token->id);

@@ -22,6 +22,9 @@ struct LoadPace {
   /// The next so many requests that wait begin together when all of those before them ended; 0:
   /// each goes to the engine at once.
   int64_t static_batch = 0;
+  /// Of such a batch every request is computed on until the longest has ended, as padding; what it
+  /// was not asked for is not counted.
+  bool pads = false;
   double temperature = 0;  ///< 0: greedy
   int64_t first = 0;       ///< index of the first conversation
 };

@@ -161,6 +161,32 @@ TEST(LoadDriver, StaticBatchesWaitForTheirLast) {
   EXPECT_EQ(most_at_once(records), 3);
 }
 
+TEST(LoadDriver, PaddingIsComputedAndNotCounted) {
+  Driven plain(spec_of("5..20", "1..40"));
+  Driven padded(spec_of("5..20", "1..40"));
+  LoadPace pace{.concurrency = 6, .num_requests = 18, .static_batch = 3};
+  const LoadRecords without = plain.run(pace);
+  pace.pads = true;
+  const LoadRecords with = padded.run(pace);
+  const auto generated = [](const LoadRecords& records) {
+    return records.after.generated_tokens - records.before.generated_tokens;
+  };
+  int64_t num_wanted = 0;
+  int64_t num_computed = 0;
+  for (size_t i = 0; i < with.requests.size(); i += 3) {
+    int64_t longest = 0;
+    for (size_t j = i; j < i + 3; ++j) {
+      EXPECT_EQ(std::ssize(with.requests[j].token_ns), with.requests[j].wanted_tokens);
+      EXPECT_EQ(with.requests[j].answer_hash, without.requests[j].answer_hash);
+      num_wanted += with.requests[j].wanted_tokens;
+      longest = std::max(longest, with.requests[j].wanted_tokens);
+    }
+    num_computed += 3 * longest;
+  }
+  EXPECT_EQ(generated(without), num_wanted);
+  EXPECT_EQ(generated(with), num_computed);
+}
+
 TEST(LoadDriver, ArrivalsDoNotWaitForAnswers) {
   Driven driven(spec_of("5..20", "30"));
   const LoadRecords records = driven.run({.rate = 500, .num_requests = 30});

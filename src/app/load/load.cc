@@ -119,7 +119,8 @@ class Load {
     HEADRACE_TRY(start());
     HEADRACE_TRY(warm_up());
     LoadPace pace = plan_.pace;
-    if (plan_.is_static) pace.static_batch = plan_.max_sequences;
+    if (plan_.batching != LoadBatching::continuous) pace.static_batch = plan_.max_sequences;
+    pace.pads = plan_.batching == LoadBatching::padded;
     MeasuredStretch stretch;
     stretch.num_threads = model_.backend->num_threads();
     stretch.num_processors = usable_processors();
@@ -227,10 +228,22 @@ int64_t LoadPlan::max_batch() const {
   return std::max<int64_t>(most, 1);
 }
 
+std::string load_batching_name(LoadBatching batching) {
+  switch (batching) {
+    case LoadBatching::continuous:
+      return "continuous";
+    case LoadBatching::static_batch:
+      return "static";
+    case LoadBatching::padded:
+      return "padded";
+  }
+  return "";
+}
+
 std::string load_name(const LoadPlan& plan) {
   return (plan.pace.rate > 0 ? "rate " + number(plan.pace.rate)
                              : "concurrency " + std::to_string(plan.pace.concurrency)) +
-         (plan.is_static ? " static" : "");
+         (plan.batching == LoadBatching::continuous ? "" : " " + load_batching_name(plan.batching));
 }
 
 Result<void> check_load_fits(const std::vector<LoadPlan>& plans, const ModelConfig& config,

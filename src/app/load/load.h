@@ -19,10 +19,19 @@
 
 namespace headrace {
 
+enum class LoadBatching {
+  continuous,    ///< a request begins when there is a place
+  static_batch,  ///< batches of max_sequences, each after the end of the one before
+  padded,        ///< the same, where all of a batch are computed until its longest has ended
+};
+
+/// "continuous", "static", "padded".
+std::string load_batching_name(LoadBatching batching);
+
 struct LoadPlan {
   LoadSpec spec;
-  LoadPace pace;           ///< `first` and `static_batch` are run_load()'s to set
-  bool is_static = false;  ///< batches of max_sequences, each after the end of the one before
+  LoadPace pace;  ///< `first`, `static_batch` and `pads` are run_load()'s to set
+  LoadBatching batching = LoadBatching::continuous;
   LoadSlo slo;
   int64_t num_warm_up = 0;  ///< requests before those that count, with nothing in common with them
   int64_t max_sequences = 1;
@@ -35,7 +44,7 @@ struct LoadPlan {
   int64_t max_batch() const;
 };
 
-/// "rate 4", "concurrency 16", "concurrency 16 static".
+/// "rate 4", "concurrency 16", "concurrency 16 static", "concurrency 16 padded".
 std::string load_name(const LoadPlan& plan);
 
 /// Whether the plans, and the tests of their rates, fit the model's context and the memory. `needs`

@@ -78,7 +78,9 @@ TEST(Load, AnswersDoNotDependOnHowTheyAreServed) {
   EXPECT_EQ(first.ideal.has_value(), false);
 
   LoadPlan stiff = plan;
-  stiff.is_static = true;
+  stiff.batching = LoadBatching::static_batch;
+  LoadPlan padded = plan;
+  padded.batching = LoadBatching::padded;
   LoadPlan alone = plan;
   alone.pace.concurrency = 1;
   alone.prefix_cache = false;
@@ -86,7 +88,7 @@ TEST(Load, AnswersDoNotDependOnHowTheyAreServed) {
   small.kv_bytes = first.kv_bytes / 2;
   LoadPlan open = plan;
   open.pace.rate = 1000;
-  for (const LoadPlan& other : {stiff, alone, small, open}) {
+  for (const LoadPlan& other : {stiff, padded, alone, small, open}) {
     SCOPED_TRACE(load_name(other));
     const LoadResult again = run(model, other);
     EXPECT_EQ(again.fingerprint, first.fingerprint);
@@ -101,10 +103,12 @@ TEST(Load, AnswersDoNotDependOnHowTheyAreServed) {
 TEST(Load, NamesItsPlans) {
   LoadPlan plan = plan_of("1", "1", 16);
   EXPECT_EQ(load_name(plan), "concurrency 16");
-  plan.is_static = true;
+  plan.batching = LoadBatching::static_batch;
   EXPECT_EQ(load_name(plan), "concurrency 16 static");
+  plan.batching = LoadBatching::padded;
+  EXPECT_EQ(load_name(plan), "concurrency 16 padded");
   plan.pace.rate = 2.5;
-  plan.is_static = false;
+  plan.batching = LoadBatching::continuous;
   EXPECT_EQ(load_name(plan), "rate 2.5");
   plan.pace.rate = 100000;
   EXPECT_EQ(load_name(plan), "rate 100000");

@@ -116,8 +116,10 @@ void add_plans(std::vector<LoadPlan>& out, LoadPlan plan, const LoadArgs& args) 
   plan.num_warm_up = args.warm_up.value_or(std::min(plan.max_sequences, kMostWarmUp));
   out.push_back(plan);
   if (!args.static_batching) return;
-  plan.is_static = true;
-  out.push_back(std::move(plan));
+  for (const LoadBatching batching : {LoadBatching::static_batch, LoadBatching::padded}) {
+    plan.batching = batching;
+    out.push_back(plan);
+  }
 }
 
 Option counted(std::string names, std::string value, std::string help, OptionTarget target,
@@ -152,8 +154,10 @@ void add_load_shape(std::vector<Option>& options, LoadArgs& args) {
                             "with them",
                             &args.warm_up, "8, or -np where that is less", 0, 1e6));
   options.push_back(make_option("--static-batching", "",
-                                "Measure each load a second time in fixed batches of -np: the "
-                                "next begins when all of the one before have ended",
+                                "Measure each load two more times, in fixed batches of -np: the "
+                                "next begins when all of the one before have ended; the second "
+                                "time all of a batch are computed until its longest has ended "
+                                "(padded)",
                                 &args.static_batching));
   options.push_back(make_option("--slo", "BOUNDS",
                                 "What a request must keep to count as good, as in "

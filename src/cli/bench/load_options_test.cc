@@ -48,8 +48,10 @@ TEST(LoadOptions, EveryCombination) {
                                 "concurrency 1 np1 20..30/5", "concurrency 4 np4 20..30/5"}));
   args.inputs = "10";
   args.static_batching = true;
-  EXPECT_EQ(names(args, {2}), (Names{"concurrency 1 np2 10/5", "concurrency 1 static np2 10/5",
-                                     "concurrency 4 np2 10/5", "concurrency 4 static np2 10/5"}));
+  EXPECT_EQ(names(args, {2}),
+            (Names{"concurrency 1 np2 10/5", "concurrency 1 static np2 10/5",
+                   "concurrency 1 padded np2 10/5", "concurrency 4 np2 10/5",
+                   "concurrency 4 static np2 10/5", "concurrency 4 padded np2 10/5"}));
   args = {};
   args.rates = "0.5,2";
   EXPECT_EQ(names(args, {8, 32}), (Names{"rate 0.5 np8 512/128", "rate 2 np8 512/128",

@@ -100,7 +100,7 @@ TEST(LoadReport, WhatWasNotMeasuredIsNull) {
 TEST(LoadReport, ColumnsForWhatDiffers) {
   LoadEntry other = entry();
   other.result.plan.max_sequences = 2;
-  other.result.plan.is_static = true;
+  other.result.plan.batching = LoadBatching::static_batch;
   const std::string text = load_markdown({entry(), other});
   EXPECT_NE(text.find("| load                 |  np |"), std::string::npos) << text;
   EXPECT_NE(text.find("| concurrency 4 static |   2 |"), std::string::npos) << text;
@@ -125,7 +125,7 @@ TEST(LoadReport, SameRequestsSameAnswers) {
   LoadEntry other = entry();
   EXPECT_TRUE(differing_answers({one, other}).empty());
   other.result.summary.answers_hash = 8;
-  other.result.plan.is_static = true;
+  other.result.plan.batching = LoadBatching::static_batch;
   ASSERT_EQ(differing_answers({one, other, one}).size(), 1U);
   EXPECT_EQ(differing_answers({one, other})[0],
             "concurrency 4 static gave other answers than concurrency 4 to the same requests");

@@ -45,7 +45,7 @@ void add_plan(OrderedJson& out, const LoadResult& result) {
   const LoadSpec& spec = plan.spec;
   const bool is_open = plan.pace.rate > 0;
   out["load"] = load_name(plan);
-  out["batching"] = plan.is_static ? "static" : "continuous";
+  out["batching"] = load_batching_name(plan.batching);
   out["rate"] = is_open ? OrderedJson(plan.pace.rate) : OrderedJson(nullptr);
   out["concurrency"] = is_open ? OrderedJson(nullptr) : OrderedJson(plan.pace.concurrency);
   out["duration_asked_s"] =
