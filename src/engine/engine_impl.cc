@@ -236,7 +236,8 @@ Result<int64_t> EngineImpl::check_length(const Request& request) const {
   const std::string limit =
       (options_.context > capacity_ ? "the KV cache of " : "the context of ") +
       std::to_string(context);
-  if (num_prompt >= context) {
+  const bool is_only_read = num_prompt == context && request.stop.max_tokens == 0;
+  if (num_prompt >= context && !is_only_read) {
     return Error{ErrorCode::context_length_exceeded, prompt_text + " leaves no room in " + limit,
                  "prompt", "shorten it, or open the model with a larger context"};
   }

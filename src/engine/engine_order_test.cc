@@ -151,6 +151,21 @@ TEST(EngineOrder, WaitsForCompanyNoLongerThanToldTo) {
   EXPECT_EQ(fixture.scheduler().num_running(), 4U);
 }
 
+TEST(EngineOrder, WhoRunsDoesNotWaitForOthersCompany) {
+  EngineOptions options = small_options();
+  options.max_wait_ms = 1000;
+  Fixture fixture(options);
+  auto running = fixture.submit(request_of(prompt_of(5, 1), 100, 5));
+  fixture.engine->step(false);
+  fixture.clock->advance_ms(1001);
+  fixture.engine->step(false);
+  ASSERT_EQ(fixture.scheduler().num_running(), 1U);
+  auto waiting = fixture.submit(request_of(prompt_of(5, 300), 3, 5));
+  fixture.engine->step(false);
+  ASSERT_EQ(fixture.scheduler().num_waiting(), 1U);
+  EXPECT_EQ(fixture.scheduler().wake_ns(), 0) << "the engine's thread would sleep";
+}
+
 TEST(EngineOrder, CompanyIsOfLikeLength) {
   EngineOptions options = small_options();
   options.max_wait_ms = 50;

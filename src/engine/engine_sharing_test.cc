@@ -249,6 +249,23 @@ TEST(EnginePrefixes, AreForgottenWhenTold) {
   }
 }
 
+TEST(EnginePrefixes, WhatRunsIsFoundAgainAfterThat) {
+  Fixture fixture(small_options());
+  Request request = request_of(prompt_of(60, 1), 60, 5);
+  request.stop.ignore_eos = true;
+  auto stream = fixture.submit(request);
+  for (int i = 0; i < 20; ++i) fixture.engine->step(false);
+  fixture.engine->clear_prefix_cache();
+  fixture.run_until_idle();
+  const Outcome first = read(stream);
+  expect_same(first, expected(request, 200));
+  request.prompt.insert(request.prompt.end(), first.tokens.begin(), first.tokens.end());
+  request.stop.max_tokens = 1;
+  auto again = fixture.submit(request);
+  fixture.run_until_idle();
+  EXPECT_EQ(read(again).finish->stats.cached_tokens, 60 + 60 - 1);
+}
+
 TEST(EngineKvEvents, TellWhatCanBeFound) {
   EngineOptions options = roomy_options();
   options.kv_events = true;

@@ -109,6 +109,42 @@ TEST(Engine, NoTokensWantedFinishesAtOnce) {
   EXPECT_EQ(fixture.runner->num_steps(), 0);
 }
 
+TEST(Engine, APromptThatFillsTheContextCanBeScored) {
+  Fixture fixture(small_options());
+  Request request = request_of(prompt_of(200, 1), 0, 5);
+  request.num_prompt_logprobs = 0;
+  auto stream = fixture.submit(request);
+  fixture.run_until_idle();
+  size_t num_scores = 0;
+  while (const auto event = stream.next()) {
+    if (const auto* scores = std::get_if<PromptLogprobsEvent>(&*event)) {
+      num_scores += scores->tokens.size();
+    }
+  }
+  EXPECT_EQ(num_scores, 199U);
+  request.prompt.push_back(3);
+  EXPECT_FALSE(fixture.engine->submit(request).ok());
+}
+
+// The token that ends a request is not one of its tokens, and takes no part in its pace.
+TEST(Engine, TimesAreThoseOfTokensThatWereTold) {
+  Fixture fixture(small_options());
+  Request request = request_of(prompt_of(10, 1), 30, 5);
+  request.stop.ignore_eos = true;
+  const Outcome plain = expected(request, 200);
+  size_t at = 5;  // of a token that was not said before
+  while (std::count(plain.tokens.begin(), plain.tokens.begin() + at, plain.tokens[at]) > 0) ++at;
+  request.stop.stop_token_ids = {plain.tokens[at]};
+  auto stream = fixture.submit(request);
+  while (!fixture.scheduler().is_idle() || fixture.engine->stats().num_steps == 0) {
+    fixture.engine->step(false);
+    fixture.clock->advance_ms(10);
+  }
+  const Outcome got = read(stream);
+  ASSERT_EQ(got.tokens.size(), at);
+  EXPECT_NEAR(got.finish->stats.decode_ms, 10.0 * static_cast<double>(at - 1), 1);
+}
+
 TEST(Engine, StopTokensEndAndAreNotEmitted) {
   Fixture fixture(small_options());
   Request request = request_of({5, 6}, 50, 3);

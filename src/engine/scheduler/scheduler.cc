@@ -85,6 +85,7 @@ Batch& Scheduler::plan_step() {
     if (!batch_.is_empty() || running_.size() < 2) break;
     preempt(*running_.back());
   }
+  raise_batch_limit();
   admit_waiting();
   planned_ = nullptr;
   note_pressure();
@@ -92,6 +93,8 @@ Batch& Scheduler::plan_step() {
     HEADRACE_CHECK(waiting_.is_empty() || wake_ns_ > 0);  // they wait for company
     wake_ns_ = std::min(wake_ns_ == 0 ? kNever : wake_ns_, next_deadline_ns_);
     HEADRACE_CHECK(running_.empty());
+  } else {
+    wake_ns_ = 0;  // who waits for company waits while others go on
   }
   return batch_;
 }
@@ -125,6 +128,7 @@ void Scheduler::plan_prompts() {
 int64_t Scheduler::rows_with_logits(const Sequence& sequence, int64_t rows) const {
   const int64_t places = options_.max_logit_rows - static_cast<int64_t>(batch_.samples.size());
   if (!sequence.wants_scores()) {
+    // Its last row is computed first of all in the next step.
     const bool reaches_end = sequence.num_computed + rows == sequence.num_tokens();
     return reaches_end && places == 0 ? rows - 1 : rows;
   }
@@ -174,6 +178,7 @@ Sequence* Scheduler::victim_of(const Sequence& sequence) const {
 // last, it gives its own up. False if it has none now.
 bool Scheduler::make_room(Sequence& sequence, int64_t num_tokens) {
   while (!cache_.grow(sequence.cached, num_tokens)) {
+    note_pressure();  // before anybody loses blocks
     Sequence* victim = victim_of(sequence);
     if (victim == nullptr) {
       HEADRACE_CHECK_GT(running_.size(), 1U);  // alone, it fits: checked when it came
@@ -188,16 +193,26 @@ bool Scheduler::make_room(Sequence& sequence, int64_t num_tokens) {
 // Its blocks are free, and it waits to begin again.
 void Scheduler::preempt(Sequence& sequence) {
   HEADRACE_CHECK(sequence.is_running);
+  num_calm_steps_ = 0;
+  const int64_t limit = std::max<int64_t>(1, static_cast<int64_t>(running_.size()) - 1);
+  if (limit < batch_limit_) {
+    batch_limit_ = limit;
+    count(MemoryRung::lower_batch);
+  }
   ++sequence.num_preemptions;
   count(MemoryRung::preempt);
   let_go(sequence, true);
   std::erase(running_, &sequence);
   waiting_.add(sequence, clock_.now_ns());
-  const int64_t limit = std::max<int64_t>(1, static_cast<int64_t>(running_.size()));
-  if (limit < batch_limit_) {
-    batch_limit_ = limit;
-    count(MemoryRung::lower_batch);
-  }
+}
+
+// After a preemption fewer run; one more may when there was none for a while. Whether there are
+// blocks for it is looked at where it is admitted.
+void Scheduler::raise_batch_limit() {
+  constexpr int64_t kCalmSteps = 16;
+  if (++num_calm_steps_ < kCalmSteps) return;
+  num_calm_steps_ = 0;
+  batch_limit_ = std::min(batch_limit_ + 1, options_.max_sequences);
 }
 
 void Scheduler::add_rows(Sequence& sequence, int64_t num_rows) {
@@ -298,13 +313,13 @@ void Scheduler::commit_token(Sequence& sequence, BatchSample& sample, int64_t no
     return;
   }
   const TokenId id = sample.token.id;
-  if (sequence.times.first_token_ns < 0) sequence.times.first_token_ns = now_ns;
-  sequence.times.last_token_ns = now_ns;
   if (std::find(sequence.end_tokens.begin(), sequence.end_tokens.end(), id) !=
       sequence.end_tokens.end()) {
     finish(sequence, FinishReason::stop, id);
     return;
   }
+  if (sequence.times.first_token_ns < 0) sequence.times.first_token_ns = now_ns;
+  sequence.times.last_token_ns = now_ns;
   sequence.tokens.push_back(id);
   ++stats_.generated_tokens;
   events_.push_back({sequence.stream, TokenEvent{id, sample.token.logprob,

@@ -67,7 +67,8 @@ class Scheduler {
   /// Drops what is left of a request whose stream broke off. Not between plan_step() and commit or
   /// fail.
   void drop(Stream::Impl& stream);
-  void forget_prefixes() { cache_.forget_prefixes(); }
+  /// What running sequences hold becomes known again as they go on.
+  void forget_prefixes();
   /// KvCache::restore; between two steps.
   Result<bool> restore_prefix(const BlockHash& root, std::span<const TokenId> tokens,
                               std::span<const int64_t> first,
@@ -122,6 +123,7 @@ class Scheduler {
   void preempt(Sequence& sequence);
   Sequence* victim_of(const Sequence& sequence) const;
   bool make_room(Sequence& sequence, int64_t num_tokens);
+  void raise_batch_limit();
   int64_t rows_of(const Sequence& sequence) const;
   int64_t rows_with_logits(const Sequence& sequence, int64_t rows) const;
   int64_t plan_prompt(Sequence& sequence);
@@ -172,6 +174,7 @@ class Scheduler {
   std::vector<Sequence*> running_;  // in the order of class, then of admission
   int64_t num_admissions_ = 0;
   int64_t batch_limit_;
+  int64_t num_calm_steps_ = 0;  // since a preemption, or since the limit was raised
   int64_t num_suspects_ = 0;
   bool has_ended_ones_ = false;
   bool is_short_ = false;  // of memory, and the caches have been dropped for it

@@ -13,6 +13,8 @@ namespace {
 /// So many of those first in turn are compared: the one with the longest prefix in the cache goes
 /// first.
 constexpr size_t kNumCompared = 8;
+/// So many are looked at in search of them: others wait for a prefix that is being computed.
+constexpr size_t kMostLookedAt = 32;
 /// So often others may be preferred to one whose turn it is.
 constexpr int32_t kMaxPassed = 16;
 
@@ -26,6 +28,10 @@ int64_t reusable_tokens(const Sequence& sequence) {
 }  // namespace
 
 void Scheduler::admit_waiting() {
+  if (num_suspects_ > 0) {  // one of them is the next to begin, when there is room for it
+    count(MemoryRung::stop_admitting);
+    return;
+  }
   while (prompt_rows_left_ > 0 && static_cast<int64_t>(running_.size()) < batch_limit_) {
     if (waits_for_company()) return;
     Sequence* next = is_full() ? nullptr : choose_next();
@@ -84,8 +90,10 @@ Sequence* Scheduler::choose_next() {
   Sequence* best = nullptr;
   std::pair<int64_t, int64_t> best_rank;
   size_t num_compared = 0;
+  size_t num_looked_at = 0;
   for (Sequence* sequence : waiting_) {
     if (!may_begin(*sequence)) continue;
+    if (num_looked_at++ == kMostLookedAt) break;
     if (first != nullptr && sequence->key.priority != first->key.priority) break;
     planned_ = sequence;
     const int64_t found =
@@ -168,7 +176,7 @@ void Scheduler::start_running(Sequence& sequence, int64_t num_computed) {
   if (sequence.times.first_step_ns < 0) sequence.times.first_step_ns = clock_.now_ns();
   if (sequence.num_found < 0) {
     sequence.num_found = std::min(num_computed, sequence.num_prompt_tokens());
-    stats_.prompt_tokens += sequence.num_prompt_tokens();
+    if (sequence.choice == 0) stats_.prompt_tokens += sequence.num_prompt_tokens();
   }
   const auto at = std::upper_bound(running_.begin(), running_.end(), &sequence,
                                    [](const Sequence* a, const Sequence* b) {

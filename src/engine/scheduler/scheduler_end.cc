@@ -61,6 +61,11 @@ void Scheduler::cancel_all() {
   remove_ended();
 }
 
+void Scheduler::forget_prefixes() {
+  cache_.forget_prefixes();
+  for (Sequence* sequence : running_) sequence->cached.num_remembered = 0;
+}
+
 void Scheduler::drop(Stream::Impl& stream) {
   break_off(stream);
   remove_ended();
@@ -107,8 +112,13 @@ void Scheduler::end_request(Stream::Impl& stream, const Error& error) {
   while (!stream.choices.empty()) mark_ended(*stream.choices.back());
 }
 
+// Of a request that there is no memory to tell anything.
 void Scheduler::break_off(Stream::Impl& stream) {
   stream.break_off();
+  if (!stream.choices.empty()) {
+    ++stats_.num_errors;
+    count(MemoryRung::fail_request);
+  }
   while (!stream.choices.empty()) mark_ended(*stream.choices.back());
 }
 

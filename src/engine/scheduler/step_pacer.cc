@@ -35,7 +35,7 @@ bool StepPacer::knows(int64_t num_decoding) const {
 int64_t StepPacer::prompt_rows(int64_t num_decoding, int64_t most) const {
   if (max_slowdown_ <= 0 || num_decoding == 0) return most;
   if (!knows(num_decoding)) return 0;
-  if (row_ns_.count == 0) return std::min(most, kFirstRows);
+  if (!(row_ns_.value > 0)) return std::min(most, kFirstRows);
   const double slow_ns = decode_ns_.value + kSlow * decode_spread_ns_.value;
   const double spare_ns = max_slowdown_ * slow_ns - kSlow * spread_ns_.value - decode_ns_.value;
   const auto rows = static_cast<int64_t>(std::clamp(spare_ns / row_ns_.value, 0.0, 1e6));
@@ -55,6 +55,8 @@ void StepPacer::observe(int64_t num_decoding, int64_t num_prompt_rows, int64_t n
     if (row_ns_.count > 0) {
       spread_ns_.add(std::abs(taken_ns - decode_ns_.value - num_rows * row_ns_.value));
     }
+    // With prompts it does not take less: the first measurement was of a step that was held up.
+    if (taken_ns < decode_ns_.value) decode_ns_.value = taken_ns;
     row_ns_.add(std::max(taken_ns - decode_ns_.value, 0.02 * decode_ns_.value) / num_rows);
   }
 }

@@ -55,6 +55,24 @@ TEST(StepPacer, OneInterruptionChangesLittle) {
   EXPECT_GE(pacer.prompt_rows(8, kMost), 10);
 }
 
+TEST(StepPacer, AFirstStepThatWasHeldUpIsForgotten) {
+  StepPacer pacer(2);
+  pacer.observe(8, 0, 1000 * kMs);
+  int64_t rows = 0;
+  for (int i = 0; i < 100; ++i) {
+    rows = pacer.prompt_rows(8, kMost);
+    pacer.observe(8, rows, 20 * kMs + rows * kMs);
+  }
+  EXPECT_LE(rows, 60);
+}
+
+TEST(StepPacer, AClockThatStandsStillIsNoFault) {
+  StepPacer pacer(2);
+  pacer.observe(8, 0, 0);
+  pacer.observe(8, 4, 0);
+  EXPECT_GT(pacer.prompt_rows(8, kMost), 0);
+}
+
 // The slow steps are compared, so prompts get more where steps vary anyway.
 TEST(StepPacer, KeepsTheSlowStepsWithinTheBound) {
   StepPacer pacer(2);

@@ -77,6 +77,7 @@ void ChecksumRunner::launch(Batch& batch) {
     throw InternalError("a step with a token that it fails on");
   }
   ++num_steps_;
+  if (pass_time_) pass_time_(static_cast<int64_t>(batch.tokens.size()));
   num_rows_ += static_cast<int64_t>(batch.tokens.size());
   most_rows_ = std::max(most_rows_, static_cast<int64_t>(batch.tokens.size()));
   HEADRACE_CHECK_LE(static_cast<int64_t>(batch.logit_rows.size()), kMaxLogitRows);

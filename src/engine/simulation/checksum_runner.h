@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/runner.h"
@@ -44,6 +46,10 @@ class ChecksumRunner final : public ModelRunner {
   void fail_next_step() { fails_next_ = true; }
   /// Every step with that token throws: a request that nobody can serve.
   void fail_on(TokenId token) { poison_ = token; }
+  /// Called in each step with its rows: where virtual time passes.
+  void on_step(std::function<void(int64_t num_rows)> pass_time) {
+    pass_time_ = std::move(pass_time);
+  }
   /// What a sample says is not a number.
   void spoil_logits_of(TokenId token) { spoiled_ = token; }
 
@@ -65,6 +71,7 @@ class ChecksumRunner final : public ModelRunner {
   int64_t num_rows_ = 0;
   int64_t most_rows_ = 0;
   bool fails_next_ = false;
+  std::function<void(int64_t)> pass_time_;
   TokenId poison_ = -1;
   TokenId spoiled_ = -1;
   std::vector<TokenId> read_;  // of one sequence, from the pretended cache

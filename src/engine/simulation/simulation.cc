@@ -75,6 +75,7 @@ class World {
     runner_->fail_on(kPoison);
     runner_->spoil_logits_of(kSpoiled);
     clock_ = std::make_shared<VirtualClock>();
+    runner_->on_step([this](int64_t num_rows) { clock_->advance(kMs + num_rows * kMs / 20); });
     EngineParts parts;
     parts.runner = std::move(runner);
     parts.clock = clock_;
@@ -180,12 +181,7 @@ class World {
     engine_->step(false);
     if (options_.fail_allocation) options_.fail_allocation(-1);
     if (runner_->most_rows() > max_rows_) throw Fault("a step with more rows than allowed");
-    const int64_t now_rows = runner_->num_rows();
-    if (now_rows > rows) {
-      clock_->advance(kMs + (now_rows - rows) * kMs / 20);
-    } else {
-      clock_->advance(kMs);
-    }
+    if (runner_->num_rows() == rows) clock_->advance(kMs);
     if (below(8) == 0) engine_->scheduler().check_invariants();
     for (const KvEvent& event : engine_->take_kv_events()) follow(event);
   }
