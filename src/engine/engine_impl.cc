@@ -238,8 +238,10 @@ Result<int64_t> EngineImpl::check_length(const Request& request) const {
       std::to_string(context);
   const bool is_only_read = num_prompt == context && request.stop.max_tokens == 0;
   if (num_prompt >= context && !is_only_read) {
-    return Error{ErrorCode::context_length_exceeded, prompt_text + " leaves no room in " + limit,
-                 "prompt", "shorten it, or open the model with a larger context"};
+    return Error{
+        ErrorCode::context_length_exceeded, prompt_text + " leaves no room in " + limit, "prompt",
+        options_.context > capacity_ ? "shorten it, or give the KV cache more memory"
+                                     : "shorten it, or open the model with a larger context"};
   }
   const int64_t wanted = request.stop.max_tokens;
   if (wanted > context - num_prompt) {

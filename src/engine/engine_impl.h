@@ -36,8 +36,13 @@ class Model;
 std::vector<int64_t> engine_blocks(const EngineOptions& options,
                                    std::span<const CacheGeometry> geometries);
 
+/// Their bytes, were EngineOptions::kv_tokens so many. `block_bytes`: of one block of each group.
+uint64_t engine_kv_bytes(EngineOptions options, int64_t kv_tokens,
+                         std::span<const CacheGeometry> geometries,
+                         std::span<const uint64_t> block_bytes);
+
 /// The largest EngineOptions::kv_tokens, at most that of `options`, for which the blocks take no
-/// more than `options.kv_bytes`. `block_bytes`: of one block of each group.
+/// more than `options.kv_bytes`.
 int64_t tokens_that_fit(const EngineOptions& options, std::span<const CacheGeometry> geometries,
                         std::span<const uint64_t> block_bytes);
 

@@ -252,6 +252,21 @@ TEST(MemoryLadder, ALighterModelMustReadTheSameTokens) {
 // A full pool over many requests of random lengths: nearly all slots of held blocks are in use, and
 // it does not get worse. Beside it, what a cache would use that sets aside the longest length for
 // each, as engines without blocks do.
+// No blocks are kept for those that have all they will ever need.
+TEST(KvUtilisation, ACacheForSoManyHasRoomForSoMany) {
+  EngineOptions options = tight_options(0);
+  options.max_sequences = 8;
+  options.kv_tokens = 8 * 32;
+  options.kv_bytes = 1;  // no blocks besides
+  Fixture fixture(options, kOneGroup);
+  std::vector<Stream> streams;
+  for (TokenId i = 0; i < 8; ++i) streams.push_back(fixture.submit(long_request(50 * i, 20, 12)));
+  for (int i = 0; i < 4; ++i) fixture.engine->step(false);
+  EXPECT_EQ(fixture.scheduler().num_running(), 8U);
+  fixture.run_until_idle();
+  EXPECT_EQ(rung(fixture, MemoryRung::preempt), 0);
+}
+
 TEST(KvUtilisation, StaysHighAtAFullPool) {
   constexpr int64_t kContext = 2000;
   constexpr int kNumRequests = 10000;

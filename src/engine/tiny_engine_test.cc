@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "engine/engine_impl.h"
 #include "engine/kv_memory.h"
@@ -152,6 +153,12 @@ TEST(MakeEngine, ChecksItsOptions) {
   EXPECT_EQ(error_of({.max_sequences = 0}), "max_sequences");
   EXPECT_EQ(error_of({.context = 100, .kv_tokens = 31}), "kv_tokens");
   EXPECT_EQ(error_of({.context = 100, .kv_bytes = 100}), "kv_bytes");
+  EXPECT_EQ(error_of({.context = 16}), "") << "less than the smallest cache";
+  // What is refused says what is enough, also for many sequences.
+  const auto bytes = block_bytes(*loaded.model, KvType::f16, 16);
+  const uint64_t least = 2 * std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  EXPECT_EQ(error_of({.context = 100, .max_sequences = 64, .kv_bytes = least - 1}), "kv_bytes");
+  EXPECT_EQ(error_of({.context = 100, .max_sequences = 64, .kv_bytes = least}), "");
   EXPECT_EQ(error_of({.max_slowdown = 1}), "max_slowdown");
   auto engine = make_engine(*loaded.model, {});
   ASSERT_TRUE(engine.ok());

@@ -141,6 +141,7 @@ class Scheduler {
   bool is_full();
   bool waits_for_company();
   bool has_room(Sequence& sequence);
+  bool may_grow(const Sequence& sequence, size_t group) const;
   void admit(Sequence& sequence);
   void start_running(Sequence& sequence, int64_t num_computed);
   void fork_followers(Sequence& leader);

@@ -55,12 +55,21 @@ void Scheduler::admit_waiting() {
 // Whether nobody could begin, whoever it is: what is free is needed by those that run.
 bool Scheduler::is_full() {
   if (running_.empty() || waiting_.is_empty()) return false;
-  const auto num_running = static_cast<int32_t>(running_.size());
-  const bool full = std::any_of(
-      cache_.groups().begin(), cache_.groups().end(),
-      [&](const CacheGroup& group) { return group.pool().num_unreferenced() < num_running; });
-  if (full) count(MemoryRung::stop_admitting);
-  return full;
+  for (size_t i = 0; i < cache_.groups().size(); ++i) {
+    int64_t num_growing = 0;
+    for (const Sequence* sequence : running_) num_growing += may_grow(*sequence, i) ? 1 : 0;
+    if (cache_.groups()[i].pool().num_unreferenced() >= num_growing) continue;
+    count(MemoryRung::stop_admitting);
+    return true;
+  }
+  return false;
+}
+
+// Whether it will want more blocks of a group than it holds.
+bool Scheduler::may_grow(const Sequence& sequence, size_t group) const {
+  return sequence.cached.tables[group].num_held() <
+         max_blocks_held(cache_.groups()[group].geometry(), sequence.max_tokens,
+                         options_.max_step_rows);
 }
 
 // While there are places for all that wait, they may wait for more to come.
@@ -145,7 +154,8 @@ bool Scheduler::has_room(Sequence& sequence) {
     int64_t needed = blocks_needed(sequence);
     if (found > 0) needed -= cache_.num_shared(sequence.cached, sequence.tokens, i, found);
     for (const Sequence* other : running_) {
-      needed += std::max<int64_t>(1, blocks_needed(*other) - other->cached.tables[i].num_held());
+      const int64_t soon = blocks_needed(*other) - other->cached.tables[i].num_held();
+      needed += std::max<int64_t>(may_grow(*other, i) ? 1 : 0, soon);
     }
     if (needed > groups[i].pool().num_unreferenced()) return running_.empty();
   }
