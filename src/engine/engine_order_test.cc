@@ -205,6 +205,7 @@ TEST(EngineDeadlines, EndARequestWhereverItIs) {
     fixture.clock->advance_ms(41);
     fixture.engine->step(false);
     EXPECT_EQ(read_choices(stream, 2)[1].error.value().code, ErrorCode::deadline_exceeded);
+    EXPECT_EQ(fixture.engine->stats().num_expired, 1);
     EXPECT_LE(fixture.scheduler().num_running(), 1U);
     fixture.run_until_idle();
     expect_same(read(kept), expected(other, 200));

@@ -188,7 +188,10 @@ TEST(Engine, RefusesAtTheDoor) {
 }
 
 TEST(Engine, CancelFreesTheBlocksWithinAStep) {
-  Fixture fixture(small_options());
+  EngineOptions options = small_options();
+  options.prefix_cache = false;
+  Fixture fixture(options);
+  int64_t num_cancelled = 0;
   for (const int steps_before : {0, 1, 5}) {  // queued, in its prompt, generating
     auto cancelled = fixture.engine->submit(request_of(prompt_of(60, 2), 100, 4));
     const Request other = request_of(prompt_of(20, 9), 30, 4);
@@ -197,6 +200,10 @@ TEST(Engine, CancelFreesTheBlocksWithinAStep) {
     cancelled->cancel();
     fixture.engine->step(false);
     EXPECT_LE(fixture.engine->scheduler().num_running(), 1U);
+    EXPECT_EQ(fixture.engine->stats().num_cancelled, ++num_cancelled);
+    // Only the other one's blocks are held: those of 20 tokens and of what it has said.
+    const BlockPool& pool = fixture.scheduler().cache().groups().front().pool();
+    EXPECT_LE(pool.num_blocks() - pool.num_unreferenced(), 2);
     EXPECT_EQ(read(*cancelled).finish->reason, FinishReason::cancelled);
     fixture.run_until_idle();
     expect_same(read(*kept), expected(other, 200));
@@ -263,6 +270,7 @@ TEST(Engine, LogitsThatAreNoNumbersFailTheirRequestAlone) {
   expect_same(read(good_stream), expected(good, 200));
   ASSERT_TRUE(read(bad_stream).error.has_value());
   EXPECT_EQ(fixture.engine->stats().num_errors, 1);
+  EXPECT_EQ(fixture.engine->stats().num_bad_logits, 1);
   EXPECT_EQ(fixture.engine->stats().num_failed_steps, 0);
 }
 

@@ -292,6 +292,7 @@ void Scheduler::commit_scores(const BatchSequence& part) {
   event.tokens.reserve(static_cast<size_t>(part.num_scores));
   for (auto sample = first; sample != first + part.num_scores; ++sample) {
     if (sample->error) {
+      ++stats_.num_bad_logits;
       end_request(*sequence.stream, *sample->error);
       return;
     }
@@ -305,6 +306,7 @@ void Scheduler::commit_token(Sequence& sequence, BatchSample& sample, int64_t no
   sequence.times.sampling_ns += sample.sampling_ns;
   if (std::exchange(sequence.is_suspect, false)) --num_suspects_;
   if (sample.error) {
+    ++stats_.num_bad_logits;
     end_request(*sequence.stream, *sample.error);
     return;
   }

@@ -103,6 +103,7 @@ void Scheduler::end_request(Stream::Impl& stream, const Error& error) {
   if (stream.choices.empty()) return;
   const auto holder = stream.choices.front()->stream;
   ++stats_.num_errors;
+  if (error.code == ErrorCode::deadline_exceeded) ++stats_.num_expired;
   if (error.code == ErrorCode::resource_exhausted) count(MemoryRung::fail_request);
   try {
     push_event(holder, ErrorEvent{error});
