@@ -170,7 +170,6 @@ void EngineImpl::update_published() noexcept {
     for (size_t i = 0; i < block_bytes_.size(); ++i) {
       published_.groups[i].block_bytes = block_bytes_[i];
     }
-    if (options_.kv_events) scheduler_.prefix_log().move_to(kv_events_);
   } catch (const std::bad_alloc&) {
     // The next step tells it.
   }
@@ -189,8 +188,12 @@ uint64_t EngineImpl::wait_for_news(uint64_t seen, std::chrono::nanoseconds time)
 }
 
 std::vector<KvEvent> EngineImpl::take_kv_events() {
-  const std::lock_guard lock(published_mutex_);
-  return std::exchange(kv_events_, {});
+  if (!options_.kv_events) return {};
+  try {
+    return scheduler_.prefix_log().take();
+  } catch (const std::bad_alloc&) {
+    return {};  // the next call tells it
+  }
 }
 
 void EngineImpl::emit() noexcept {

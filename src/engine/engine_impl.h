@@ -131,7 +131,6 @@ class EngineImpl final : public Engine {
   std::condition_variable news_;
   uint64_t num_published_ = 0;      // guarded by it
   EngineStats published_;           // guarded by it
-  std::vector<KvEvent> kv_events_;  // guarded by it
   std::thread thread_;
 };
 

@@ -286,5 +286,22 @@ TEST(EngineKvEvents, TellWhatCanBeFound) {
   EXPECT_EQ(events[0].kind, KvEvent::Kind::cleared);
 }
 
+TEST(EngineKvEvents, OfAnEngineThatNobodyListensToAreDropped) {
+  EngineOptions options = small_options();
+  options.kv_events = true;
+  Fixture fixture(options, {{.block_tokens = 1, .window = 0}});
+  for (TokenId i = 0; i < 400; ++i) {  // about 150 000 blocks that become known and are given up
+    auto stream = fixture.submit(request_of(prompt_of(190, i), 1, 5));
+    fixture.run_until_idle();
+  }
+  const auto events = fixture.engine->take_kv_events();
+  EXPECT_LE(events.size(), 65'537U);
+  EXPECT_GT(events.size(), 1000U);
+  EXPECT_EQ(events.front().kind, KvEvent::Kind::cleared);
+  for (size_t i = 1; i < events.size(); ++i) {
+    ASSERT_EQ(events[i].number, events[i - 1].number + 1);
+  }
+}
+
 }  // namespace
 }  // namespace headrace

@@ -2,6 +2,8 @@
 // where a test says so, virtual time.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -347,6 +349,22 @@ TEST(EngineThread, OneThreadReadsManyStreams) {
   for (size_t i = 0; i < streams.size(); ++i) {
     EXPECT_EQ(got[i], expected(requests[i], 200).tokens);
   }
+}
+
+TEST(EngineThread, AWaitWithoutEnd) {
+  Fixture fixture(small_options());
+  Stream stream = fixture.submit(request_of({1, 2, 3}, 4, 1));
+  std::atomic<bool> has_news = false;
+  std::atomic<bool> is_over = false;
+  std::thread reader([&] {
+    has_news = stream.wait_for(std::chrono::milliseconds::max());
+    is_over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(is_over) << "there was nothing to tell";
+  fixture.run_until_idle();
+  reader.join();
+  EXPECT_TRUE(has_news);
 }
 
 }  // namespace

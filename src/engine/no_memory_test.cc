@@ -122,6 +122,33 @@ TEST(EngineWithoutMemory, EveryAllocationMayFail) {
   EXPECT_GT(num_failed, 50);
 }
 
+// Who drops a stream, moves another one into it or cancels needs no memory.
+TEST(EngineWithoutMemory, CancellingNeedsNone) {
+  const auto engine = small_engine();
+  std::vector<Stream> streams;
+  for (TokenId i = 0; i < 40; ++i) streams.push_back(submit(*engine, 10 + i, 50, 2));
+  Stream replaced = submit(*engine, 60, 50);
+  Stream other = submit(*engine, 61, 50);
+  engine->step(false);
+  Stream cancelled = submit(*engine, 62, 50, 3);
+  allocations_left = 0;
+  streams.clear();
+  cancelled.cancel(1);
+  cancelled.cancel(1);
+  cancelled.cancel(kMaxChoices);  // there is no such choice
+  cancelled.cancel();
+  replaced = std::move(other);
+  const int left = std::exchange(allocations_left, -1);
+  EXPECT_EQ(left, 0);  // none was asked for
+  engine->step(false);
+  EXPECT_EQ(engine->scheduler().num_running() + engine->scheduler().num_waiting(), 1U);
+  EXPECT_TRUE(ends_well(cancelled, 3));
+  replaced.cancel();
+  engine->step(false);
+  EXPECT_TRUE(ends_well(replaced));
+  EXPECT_TRUE(engine->scheduler().is_idle());
+}
+
 // A session that there is no memory for is an error, leaves no file and changes nothing.
 TEST(EngineWithoutMemory, SessionsAreSavedAndLoadedOrNot) {
   namespace fs = std::filesystem;

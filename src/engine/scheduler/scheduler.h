@@ -10,6 +10,7 @@
 // scheduler_end.cc (how a sequence ends, what a failed step means, statistics).
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -59,10 +60,10 @@ class Scheduler {
   /// Queues the choices of one request; each must fit the pools when it runs alone. Where this
   /// throws (memory), they are dropped and their stream broken off.
   void add(std::vector<std::unique_ptr<Sequence>> choices);
-  /// Ends a choice of a request, or with -1 all, at once; the blocks are free on return. Nothing
-  /// where they have ended already. As with all ends: where there is no memory for the event, the
-  /// stream is broken off.
-  void cancel(Stream::Impl& stream, int32_t choice);
+  /// Ends choices of a request at once; the blocks are free on return. Nothing where they have
+  /// ended already. As with all ends: where there is no memory for the event, the stream is broken
+  /// off.
+  void cancel(Stream::Impl& stream, const std::bitset<kMaxChoices>& choices);
   void cancel_all();
   /// Drops what is left of a request whose stream broke off. Not between plan_step() and commit or
   /// fail.

@@ -40,10 +40,10 @@ Error deadline_error(const Request& request) {
 
 }  // namespace
 
-void Scheduler::cancel(Stream::Impl& stream, int32_t choice) {
+void Scheduler::cancel(Stream::Impl& stream, const std::bitset<kMaxChoices>& choices) {
   for (size_t i = 0; i < stream.choices.size();) {
     Sequence& sequence = *stream.choices[i];
-    if (choice < 0 || sequence.choice == choice) {
+    if (choices[static_cast<size_t>(sequence.choice)]) {
       finish(sequence, FinishReason::cancelled, -1);  // which takes it from the list
     } else {
       ++i;
