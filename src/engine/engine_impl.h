@@ -129,8 +129,8 @@ class EngineImpl final : public Engine {
   std::mutex random_mutex_;  // guards parts_.random
   mutable std::mutex published_mutex_;
   std::condition_variable news_;
-  uint64_t num_published_ = 0;      // guarded by it
-  EngineStats published_;           // guarded by it
+  uint64_t num_published_ = 0;  // guarded by it
+  EngineStats published_;       // guarded by it
   std::thread thread_;
 };
 
