@@ -170,9 +170,10 @@ Result<int> answer_all(const BatchArgs& args, OpenedModel& opened, const api::Se
     warnings.add("earlier answers were computed by " + answered.other_fingerprint() +
                  ", those to come by " + model.fingerprint + ": they may differ a little");
   }
-  HEADRACE_ASSIGN(AppendFile out, api::open_batch_output(args.output, answered));
   const InterruptGuard guard({.catch_terminate = true, .second_ends = true});
   HEADRACE_ASSIGN(const auto engine, start_engine(args, opened, model.limits));
+  // Only now: it takes away what --overwrite gives up, which a run that cannot start must not.
+  HEADRACE_ASSIGN(AppendFile out, api::open_batch_output(args.output, answered));
   api::BatchReader reader(std::move(in), model.limits, answered);
   const auto [outcome, seconds] = run(args, *engine, model, reader, out);
   if (outcome.error || outcome.was_interrupted) return ended_early(args, outcome);

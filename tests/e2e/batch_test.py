@@ -299,6 +299,14 @@ class Files(BatchTest):
         self.batch("in.jsonl", "out.jsonl", "--overwrite")
         self.assertEqual(len(self.answer_lines()), 2)
 
+    def test_a_run_that_cannot_start_overwrites_nothing(self):
+        self.answer_all([completion("a", max_tokens=1)])
+        before = (self.folder / "out.jsonl").read_bytes()
+        for args, model in ((["--kv-memory", "1k"], None),
+                            ([], self.write("broken.gguf", "no model"))):
+            self.batch("in.jsonl", "out.jsonl", "--overwrite", *args, code=1, model=model)
+            self.assertEqual((self.folder / "out.jsonl").read_bytes(), before, args)
+
     def test_one_run_at_a_time(self):
         self.write_lines([completion("a", max_tokens=1)])
         with self.start("-", "out.jsonl", stdin=subprocess.PIPE) as first:
