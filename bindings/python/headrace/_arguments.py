@@ -70,10 +70,10 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"expected what JSON has, got {type(value).__name__}")
 
 
-def messages_json(messages: Any) -> bytes:
+def messages_json(messages: Any, name: str = "messages") -> bytes:
     """A conversation as JSON."""
     if not is_sequence(messages) or not all(isinstance(each, Mapping) for each in messages):
-        raise TypeError('messages: expected a list of {"role": ..., "content": ...}')
+        raise TypeError(f'{name}: expected a list of {{"role": ..., "content": ...}}')
     if len(messages) == 0:
         raise InvalidArgumentError("the conversation is empty", "messages")
     encoded = json_of(messages, "messages")
@@ -88,12 +88,12 @@ def is_one_prompt(prompts: Any) -> bool:
     return len(prompts) > 0 and not isinstance(prompts[0], str) and not is_sequence(prompts[0])
 
 
-def params_of(params: Any) -> SamplingParams:
+def params_of(params: Any, name: str = "params") -> SamplingParams:
     """It, or the default."""
     if params is None:
         return SamplingParams()
     if not isinstance(params, SamplingParams):
-        raise TypeError(f"params: expected SamplingParams, got {type(params).__name__}")
+        raise TypeError(f"{name}: expected SamplingParams, got {type(params).__name__}")
     return params
 
 
@@ -107,4 +107,5 @@ def with_params(prompts: Any, params: Any) -> list[tuple[Any, SamplingParams]]:
     if len(params) != len(prompts):
         raise InvalidArgumentError(f"there are {len(prompts)} prompts and {len(params)} of them",
                                    "params")
-    return [(prompt, params_of(each)) for prompt, each in zip(prompts, params)]
+    return [(prompt, params_of(each, f"params[{i}]"))
+            for i, (prompt, each) in enumerate(zip(prompts, params))]

@@ -161,7 +161,8 @@ class LLM:
                             f"{type(prompts).__name__}")
         if is_one_prompt(prompts):
             return self._run_all([self._job(prompts, params_of(params))], raise_on_error)[0]
-        jobs = [self._job(prompt, each) for prompt, each in with_params(prompts, params)]
+        jobs = [self._job(prompt, each, i)
+                for i, (prompt, each) in enumerate(with_params(prompts, params))]
         return self._run_all(jobs, raise_on_error)
 
     @overload
@@ -195,8 +196,8 @@ class LLM:
         if all(isinstance(each, Mapping) for each in messages):
             job = self._chat_job(messages, params_of(params), tools, template_args)
             return self._run_all([job], raise_on_error)[0]
-        jobs = [self._chat_job(each, chosen, tools, template_args)
-                for each, chosen in with_params(messages, params)]
+        jobs = [self._chat_job(each, chosen, tools, template_args, i)
+                for i, (each, chosen) in enumerate(with_params(messages, params))]
         return self._run_all(jobs, raise_on_error)
 
     def stream(self, prompt: Prompt, params: Optional[SamplingParams] = None) -> Stream:
@@ -262,6 +263,7 @@ class LLM:
 
     @property
     def is_closed(self) -> bool:
+        """Whether `close` was called."""
         return self._is_closed
 
     def __enter__(self) -> LLM:
@@ -289,13 +291,15 @@ class LLM:
         self._native.stats()  # a closed model is no prompt's fault
         return run_all(jobs, flag(raise_on_error, "raise_on_error"))
 
-    def _job(self, prompt: Any, params: SamplingParams) -> Job:
+    def _job(self, prompt: Any, params: SamplingParams, index: Optional[int] = None) -> Job:
+        """`index`: in the list that it comes from."""
+        name = "prompt" if index is None else f"prompts[{index}]"
         if isinstance(prompt, str):
-            return Job(self._native, params, lambda: self._prompt_of_text(prompt))
+            return Job(self._native, params, lambda: self._prompt_of_text(prompt), index)
         if not is_sequence(prompt):
-            raise TypeError(f"prompt: expected a text or token ids, got {type(prompt).__name__}")
-        ids = token_ids(prompt, "prompt")
-        return Job(self._native, params, lambda: self._checked(ids, "prompt"))
+            raise TypeError(f"{name}: expected a text or token ids, got {type(prompt).__name__}")
+        ids = token_ids(prompt, name)
+        return Job(self._native, params, lambda: self._checked(ids, "prompt"), index)
 
     def _prompt_of_text(self, text: str) -> list[int]:
         if not text:
@@ -303,14 +307,15 @@ class LLM:
         return self._native.tokenize(utf8(text, "prompt"), True, False)
 
     def _chat_job(self, messages: Sequence[Message], params: SamplingParams, tools: Any,
-                  template_args: Any) -> Job:
+                  template_args: Any, index: Optional[int] = None) -> Job:
+        name = "messages" if index is None else f"messages[{index}]"
         try:
-            parts = (messages_json(messages), json_of(tools, "tools"),
+            parts = (messages_json(messages, name), json_of(tools, "tools"),
                      json_of(template_args, "template_args"))
         except InvalidArgumentError as error:
             failed = error
-            return Job(self._native, params, lambda: _raise(failed))
-        return Job(self._native, params, lambda: self._render(*parts, True))
+            return Job(self._native, params, lambda: _raise(failed), index)
+        return Job(self._native, params, lambda: self._render(*parts, True), index)
 
     def _render(self, messages: bytes, tools: Optional[bytes], template_args: Optional[bytes],
                 add_generation_prompt: bool) -> list[int]:

@@ -318,6 +318,7 @@ class PyModel {
 
 /// What of the parameters is wrong for every model.
 void check_params(const py::object& params) {
+  check_counts(params);
   const Request request = request_of(params, documented_sampling());
   succeed_or_raise(
       validate(request.sampling, request.stop, int64_t{std::numeric_limits<TokenId>::max()}));
