@@ -71,14 +71,31 @@ def _plain(value: Any) -> Any:
 
 
 def messages_json(messages: Any, name: str = "messages") -> bytes:
-    """A conversation as JSON."""
-    if not is_sequence(messages) or not all(isinstance(each, Mapping) for each in messages):
+    """A conversation as JSON; what its messages say is read by the native module."""
+    if not _are_mappings(messages):
         raise TypeError(f'{name}: expected a list of {{"role": ..., "content": ...}}')
-    if len(messages) == 0:
-        raise InvalidArgumentError("the conversation is empty", "messages")
     encoded = json_of(messages, "messages")
     assert encoded is not None
     return encoded
+
+
+def tools_json(tools: Any) -> Optional[bytes]:
+    """A list of tools as JSON; None stays None."""
+    if tools is not None and not _are_mappings(tools):
+        raise TypeError("tools: expected a list of mappings, each of which describes a tool")
+    return json_of(tools, "tools")
+
+
+def template_args_json(template_args: Any) -> Optional[bytes]:
+    """Variables of a template as JSON; None stays None."""
+    if template_args is not None and not isinstance(template_args, Mapping):
+        raise TypeError("template_args: expected a mapping of names to values, got "
+                        f"{type(template_args).__name__}")
+    return json_of(template_args, "template_args")
+
+
+def _are_mappings(value: Any) -> bool:
+    return is_sequence(value) and all(isinstance(each, Mapping) for each in value)
 
 
 def is_one_prompt(prompts: Any) -> bool:

@@ -13,10 +13,11 @@ from . import _life, _native
 from ._arguments import (
     count,
     is_one_prompt,
-    json_of,
     messages_json,
     params_of,
+    template_args_json,
     text,
+    tools_json,
     with_params,
 )
 from ._batch import run_all
@@ -33,7 +34,8 @@ Tokens = Union[Sequence[int], npt.NDArray[Any]]
 Prompt = Union[str, Tokens]
 """A text, or token ids."""
 Message = Mapping[str, Any]
-"""``{"role": ..., "content": ...}``, and what else the model's chat template knows."""
+"""``{"role": ..., "content": ...}``, as the HTTP API takes it: the role is "system", "developer",
+"user" or "assistant", the content a text, or parts ``{"type": "text", "text": ...}``."""
 
 
 class LLM:
@@ -185,11 +187,14 @@ class LLM:
         """Answers a conversation, or each of a list of conversations; as `generate` otherwise.
 
         The model's chat template makes the prompt. What a message says never becomes a control
-        token. `tools` and `template_args` (further variables) go to the template.
+        token. `tools` and `template_args` (further variables) go to the template; calls of tools in
+        the answer stay text. Fields of a message that nothing reads are logged.
 
         Raises:
-            UnsupportedError: the model has no chat template.
-            InvalidArgumentError: the template refuses the conversation, in its own words.
+            UnsupportedError: the model has no chat template, or one that does not use `tools`; a
+                message has a part that is no text, calls a tool or is a tool's answer.
+            InvalidArgumentError: a message's role or content is missing or wrong; the template
+                refuses the conversation, in its own words.
         """
         if not is_sequence(messages):
             raise TypeError(f"messages: expected a list of messages, got {type(messages).__name__}")
@@ -233,8 +238,8 @@ class LLM:
                     template_args: Optional[Mapping[str, Any]] = None,
                     add_generation_prompt: bool = True) -> list[int]:
         """The prompt that `chat` makes of a conversation."""
-        return self._render(messages_json(messages), json_of(tools, "tools"),
-                            json_of(template_args, "template_args"),
+        return self._render(messages_json(messages), tools_json(tools),
+                            template_args_json(template_args),
                             flag(add_generation_prompt, "add_generation_prompt"))
 
     def logits(self, tokens: Tokens, *, last_only: bool = False) -> npt.NDArray[np.float32]:
@@ -310,8 +315,8 @@ class LLM:
                   template_args: Any, index: Optional[int] = None) -> Job:
         name = "messages" if index is None else f"messages[{index}]"
         try:
-            parts = (messages_json(messages, name), json_of(tools, "tools"),
-                     json_of(template_args, "template_args"))
+            parts = (messages_json(messages, name), tools_json(tools),
+                     template_args_json(template_args))
         except InvalidArgumentError as error:
             failed = error
             return Job(self._native, params, lambda: _raise(failed), index)
@@ -319,7 +324,10 @@ class LLM:
 
     def _render(self, messages: bytes, tools: Optional[bytes], template_args: Optional[bytes],
                 add_generation_prompt: bool) -> list[int]:
-        return self._native.render(messages, tools, None, template_args, add_generation_prompt)
+        ids, warnings = self._native.render(messages, tools, template_args, add_generation_prompt)
+        for warning in warnings:
+            log.warning("%s", warning)
+        return ids
 
     def _checked(self, ids: list[int], name: str) -> list[int]:
         size = self.info.vocab_size
