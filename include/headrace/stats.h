@@ -78,6 +78,9 @@ struct EngineStats {
   int64_t num_length = 0;
   int64_t num_cancelled = 0;
   int64_t num_errors = 0;
+  /// Times that the engine's own books were wrong: a fault of Headrace. All requests end with an
+  /// internal error then, and it goes on with an empty cache.
+  int64_t num_broken_invariants = 0;
   std::array<int64_t, kNumMemoryRungs> rungs{};  ///< times each MemoryRung was taken
   int64_t scheduling_ns = 0;                     ///< planning and committing steps
   int64_t forward_ns = 0;                        ///< the model

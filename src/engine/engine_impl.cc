@@ -70,8 +70,12 @@ EngineImpl::EngineImpl(EngineParts parts, const EngineOptions& options,
 EngineImpl::~EngineImpl() {
   inbox_->stop();
   if (thread_.joinable()) thread_.join();
-  inbox_->drain(scheduler_, *parts_.clock, false);  // what came after the last step
-  scheduler_.cancel_all();
+  try {
+    inbox_->drain(scheduler_, *parts_.clock, false);  // what came after the last step
+    scheduler_.cancel_all();
+  } catch (const std::exception&) {
+    scheduler_.abandon_all();
+  }
   emit();
 }
 
@@ -136,21 +140,22 @@ void EngineImpl::fail_step(const Error& error, bool may_repeat) noexcept {
     scheduler_.check_invariants();
   } catch (const std::exception&) {
     // The books are wrong: nobody's next token can be trusted.
-    scheduler_.cancel_all();
-    scheduler_.forget_prefixes();
+    scheduler_.abandon_all();
+  }
+}
+
+void EngineImpl::check_books() noexcept {
+  try {
+    scheduler_.check_invariants();
+  } catch (const std::exception&) {
+    scheduler_.abandon_all();
   }
 }
 
 // The books are checked whenever there is time.
 void EngineImpl::check_when_idle() noexcept {
   const bool is_busy = !scheduler_.is_idle();
-  if (was_busy_ && !is_busy) {
-    try {
-      scheduler_.check_invariants();
-    } catch (const std::exception&) {
-      scheduler_.forget_prefixes();
-    }
-  }
+  if (was_busy_ && !is_busy) check_books();
   was_busy_ = is_busy;
 }
 
@@ -196,13 +201,22 @@ std::vector<KvEvent> EngineImpl::take_kv_events() {
   }
 }
 
+// A stream that there is no memory for.
+void EngineImpl::drop(Stream::Impl& stream) noexcept {
+  try {
+    scheduler_.drop(stream);
+  } catch (const std::exception&) {
+    scheduler_.abandon_all();
+  }
+}
+
 void EngineImpl::emit() noexcept {
   auto& events = scheduler_.events();
   for (OutgoingEvent& outgoing : events) {
     try {
       outgoing.stream->push(std::move(outgoing.event));
     } catch (const std::exception&) {
-      scheduler_.drop(*outgoing.stream);
+      drop(*outgoing.stream);
     }
   }
   events.clear();

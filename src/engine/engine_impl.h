@@ -107,10 +107,12 @@ class EngineImpl final : public Engine {
   // None throws: they run on the engine's thread, where nobody would catch it.
   void fail_step(ErrorCode code, std::string_view what, std::string_view detail) noexcept;
   void fail_step(const Error& error, bool may_repeat) noexcept;
+  void drop(Stream::Impl& stream) noexcept;
   void emit() noexcept;
   void publish() noexcept;
   void update_published() noexcept;
   void check_when_idle() noexcept;
+  void check_books() noexcept;
 
   EngineParts parts_;
   const EngineOptions options_;
@@ -124,8 +126,8 @@ class EngineImpl final : public Engine {
   std::mutex random_mutex_;  // guards parts_.random
   mutable std::mutex published_mutex_;
   std::condition_variable news_;
-  uint64_t num_published_ = 0;      // guarded by it
-  EngineStats published_;           // guarded by it
+  uint64_t num_published_ = 0;  // guarded by it
+  EngineStats published_;       // guarded by it
   std::thread thread_;
 };
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -147,6 +148,33 @@ TEST(EngineWithoutMemory, CancellingNeedsNone) {
   engine->step(false);
   EXPECT_TRUE(ends_well(replaced));
   EXPECT_TRUE(engine->scheduler().is_idle());
+}
+
+// Nor is any needed to end everything where the engine's own books are wrong.
+TEST(EngineWithoutMemory, AFaultOfItsOwnEndsEveryStream) {
+  const auto engine = small_engine();
+  std::vector<Stream> streams;
+  for (TokenId i = 0; i < 4; ++i) streams.push_back(submit(*engine, 10 + i, 50));
+  engine->step(false);
+  auto& group = const_cast<CacheGroup&>(engine->scheduler().cache().groups().front());
+  group.retain(0);  // which nobody will give back
+  allocations_left = 0;
+  engine->step(false);
+  for (int i = 0; i < 5; ++i) {
+    allocations_left = 0;
+    engine->step(false);
+  }
+  allocations_left = -1;
+  for (Stream& stream : streams) {
+    std::optional<ErrorCode> code;
+    while (const auto event = stream.next()) {
+      if (const auto* error = std::get_if<ErrorEvent>(&*event)) code = error->error.code;
+    }
+    EXPECT_EQ(code, ErrorCode::internal);
+  }
+  EXPECT_GE(engine->stats().num_broken_invariants, 1);
+  EXPECT_TRUE(engine->scheduler().is_idle());
+  engine->scheduler().check_invariants();
 }
 
 // A session that there is no memory for is an error, leaves no file and changes nothing.

@@ -25,11 +25,12 @@ void Stream::Impl::push(Event event) {
   arrived_.notify_all();
 }
 
-void Stream::Impl::break_off() noexcept {
+void Stream::Impl::break_off(ErrorCode code) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (has_ended_) return;
     has_ended_ = has_broken_off_ = owes_error_ = true;
+    broken_by_ = code;
   }
   arrived_.notify_all();
 }
@@ -43,8 +44,12 @@ std::optional<Event> Stream::Impl::next() {
   std::unique_lock lock(mutex_);
   arrived_.wait(lock, [&] { return !events_.empty() || has_ended_; });
   if (events_.empty() && owes_error_) {
-    Event error = ErrorEvent{{ErrorCode::resource_exhausted,
-                              "there was not enough memory to go on with this request", "", ""}};
+    const bool is_memory = broken_by_ == ErrorCode::resource_exhausted;
+    Event error = ErrorEvent{
+        {broken_by_,
+         is_memory ? "there was not enough memory to go on with this request"
+                   : "the engine found an error of its own and gave up what it was working on",
+         "", is_memory ? "" : "send the request again"}};
     owes_error_ = false;
     return error;
   }

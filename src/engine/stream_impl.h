@@ -28,9 +28,9 @@ class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
   /// From the engine's thread. An ErrorEvent or the FinishEvent of the last choice is the last;
   /// what comes after it is dropped. Where this throws (memory), nothing was pushed.
   void push(Event event);
-  /// Ends the stream with an error for want of memory, and needs none itself. Nothing if it has
-  /// ended.
-  void break_off() noexcept;
+  /// Ends the stream with an error, resource_exhausted or internal, and needs no memory. Nothing if
+  /// it has ended.
+  void break_off(ErrorCode code = ErrorCode::resource_exhausted) noexcept;
   /// Whether break_off() ended it.
   bool has_broken_off() const noexcept;
 
@@ -63,6 +63,7 @@ class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
   bool has_ended_ = false;       // the last event was pushed, or the stream broke off
   bool has_broken_off_ = false;  // ended without a last event to read
   bool owes_error_ = false;      // the reader has not seen the error for it yet
+  ErrorCode broken_by_ = ErrorCode::resource_exhausted;
 };
 
 }  // namespace headrace

@@ -80,6 +80,12 @@ void CacheGroup::forget_all() {
   num_cached_ = 0;
 }
 
+void CacheGroup::reset() noexcept {
+  pool_.reset();
+  prefixes_.reset();
+  num_cached_ = 0;
+}
+
 void CacheGroup::check_invariants() const {
   pool_.check_invariants();
   prefixes_.check_invariants();

@@ -203,6 +203,9 @@ class EngineStats:
     num_length: int
     num_cancelled: int
     num_errors: int
+    num_broken_invariants: int
+    """Times that the engine's own books were wrong, so that all requests ended: a fault of
+    Headrace."""
     memory_rungs: dict[str, int]
     """Times each remedy for a shortage of memory was taken, by its name."""
     scheduling_ms: float

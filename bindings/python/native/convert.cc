@@ -302,6 +302,7 @@ py::dict stats_of(const EngineStats& stats) {
   out["num_length"] = stats.num_length;
   out["num_cancelled"] = stats.num_cancelled;
   out["num_errors"] = stats.num_errors;
+  out["num_broken_invariants"] = stats.num_broken_invariants;
   py::dict rungs;
   for (size_t i = 0; i < kNumMemoryRungs; ++i) {
     const std::string name(memory_rung_name(static_cast<MemoryRung>(i)));

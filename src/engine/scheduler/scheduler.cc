@@ -28,8 +28,9 @@ Scheduler::Scheduler(const SchedulerOptions& options, std::span<const CacheGeome
 }
 
 Scheduler::~Scheduler() {
-  for (auto& sequence : sequences_) cache_.discard(sequence->cached);
-  cache_.end_copies(batch_.copies);
+  for (auto& sequence : sequences_) {  // the pools go too: nothing need be given back
+    for (BlockTable& table : sequence->cached.tables) table.abandon();
+  }
 }
 
 void Scheduler::add(std::vector<std::unique_ptr<Sequence>> choices) {

@@ -65,6 +65,10 @@ class Scheduler {
   /// off.
   void cancel(Stream::Impl& stream, const std::bitset<kMaxChoices>& choices);
   void cancel_all();
+  /// Ends all requests with an internal error and begins anew with an empty cache: for when an
+  /// invariant is broken, so that the books cannot be trusted. Looks at as little of them as it
+  /// can, checks nothing and needs no memory.
+  void abandon_all() noexcept;
   /// Drops what is left of a request whose stream broke off. Not between plan_step() and commit or
   /// fail.
   void drop(Stream::Impl& stream);
@@ -154,7 +158,7 @@ class Scheduler {
   void break_off(Stream::Impl& stream);
   void let_go(Sequence& sequence, bool keeps_prefix);
   void mark_ended(Sequence& sequence);
-  void leave_room(Sequence& sequence);
+  void leave_room(Sequence& sequence) noexcept;
   void push_event(const std::shared_ptr<Stream::Impl>& stream, Event event);
   void remove_ended();
   void restart(Sequence& sequence);

@@ -61,6 +61,32 @@ void Scheduler::cancel_all() {
   remove_ended();
 }
 
+void Scheduler::abandon_all() noexcept {
+  ++stats_.num_broken_invariants;
+  for (const auto& sequence : sequences_) {
+    for (BlockTable& table : sequence->cached.tables) table.abandon();
+    if (sequence->has_ended) continue;
+    Stream::Impl& stream = *sequence->stream;
+    if (!stream.choices.empty()) ++stats_.num_errors;
+    stream.choices.clear();
+    stream.break_off(ErrorCode::internal);
+    leave_room(*sequence);
+    sequence->has_ended = true;
+  }
+  batch_.clear();
+  batch_.copies.clear();
+  planned_ = nullptr;
+  running_.clear();
+  waiting_.clear();
+  sequences_.clear();
+  cache_.reset();
+  num_suspects_ = 0;
+  batch_limit_ = options_.max_sequences;
+  has_ended_ones_ = false;
+  next_deadline_ns_ = kNever;
+  wake_ns_ = 0;
+}
+
 void Scheduler::drop(Stream::Impl& stream) {
   break_off(stream);
   remove_ended();
@@ -151,7 +177,7 @@ void Scheduler::let_go(Sequence& sequence, bool keeps_prefix) {
   sequence.is_running = false;
 }
 
-void Scheduler::leave_room(Sequence& sequence) {
+void Scheduler::leave_room(Sequence& sequence) noexcept {
   if (std::exchange(sequence.holds_place, false) && room_ != nullptr) {
     room_->leave(sequence.num_prompt_tokens());
   }
