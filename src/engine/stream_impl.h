@@ -2,6 +2,7 @@
 // `choices`.
 #pragma once
 
+#include <atomic>
 #include <bitset>
 #include <chrono>
 #include <condition_variable>
@@ -21,7 +22,8 @@ struct Sequence;
 
 class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
  public:
-  Impl(std::shared_ptr<Inbox> inbox, uint64_t request_id, int32_t num_choices);
+  Impl(std::shared_ptr<Inbox> inbox, uint64_t request_id, int32_t num_choices,
+       int64_t max_unread_bytes);
 
   uint64_t request_id() const { return request_id_; }
 
@@ -31,6 +33,9 @@ class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
   /// Ends the stream with an error, resource_exhausted or internal, and needs no memory. Nothing if
   /// it has ended.
   void break_off(ErrorCode code = ErrorCode::resource_exhausted) noexcept;
+  /// Whether its reader has left so much unread that nothing more should be computed for it. Ends
+  /// when half of that has been read; the engine is woken then.
+  bool is_full() const noexcept { return is_full_.load(std::memory_order_acquire); }
   /// Whether break_off() ended it.
   bool has_broken_off() const noexcept;
 
@@ -54,15 +59,20 @@ class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
   Cancels cancels;
 
  private:
+  std::optional<Event> next(bool& has_caught_up);
+
   const std::shared_ptr<Inbox> inbox_;
   const uint64_t request_id_;
+  const int64_t max_unread_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Event> events_;
-  int32_t num_open_;             // choices that have not finished
-  bool has_ended_ = false;       // the last event was pushed, or the stream broke off
-  bool has_broken_off_ = false;  // ended without a last event to read
-  bool owes_error_ = false;      // the reader has not seen the error for it yet
+  int64_t unread_bytes_ = 0;
+  std::atomic<bool> is_full_ = false;  // written under the lock
+  int32_t num_open_;                   // choices that have not finished
+  bool has_ended_ = false;             // the last event was pushed, or the stream broke off
+  bool has_broken_off_ = false;        // ended without a last event to read
+  bool owes_error_ = false;            // the reader has not seen the error for it yet
   ErrorCode broken_by_ = ErrorCode::resource_exhausted;
 };
 

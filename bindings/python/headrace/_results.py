@@ -181,6 +181,8 @@ class EngineStats:
     """The engine at the end of its last step. Counters count from its start."""
 
     num_running: int
+    num_paused: int
+    """Of these, that wait for their readers."""
     num_waiting: int
     waiting_tokens: int
     """Of prompts that have not begun."""
@@ -203,6 +205,8 @@ class EngineStats:
     num_length: int
     num_cancelled: int
     num_errors: int
+    num_pauses: int
+    """Times that a request had to wait for its reader."""
     num_broken_invariants: int
     """Times that the engine's own books were wrong, so that all requests ended: a fault of
     Headrace."""

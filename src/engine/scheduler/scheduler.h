@@ -121,10 +121,12 @@ class Scheduler {
 
  private:
   // scheduler.cc
+  void note_paused();
   void plan_generating();
   void plan_prompts();
   void plan_alone(Sequence& sequence);
   void preempt(Sequence& sequence);
+  Sequence* last_to_run() const;
   Sequence* victim_of(const Sequence& sequence) const;
   bool make_room(Sequence& sequence, int64_t num_tokens);
   int64_t rows_of(const Sequence& sequence) const;
@@ -139,7 +141,9 @@ class Scheduler {
   void admit_waiting();
   Sequence* choose_next();
   int64_t length_beside(const Sequence& sequence) const;
-  bool may_begin(Sequence& sequence);
+  bool is_behind(const Sequence& sequence);
+  bool may_begin(const Sequence& sequence);
+  bool yield_paused();
   bool waits_for_prefix(Sequence& sequence, int64_t num_found) const;
   bool is_full();
   bool waits_for_company();
@@ -185,7 +189,9 @@ class Scheduler {
 
   // Of the step that is planned.
   Batch batch_;
-  Sequence* planned_ = nullptr;  // the one being planned: whose fault an exception is
+  int64_t num_paused_ = 0;         // of those that run
+  bool waits_for_reader_ = false;  // somebody did not begin for it
+  Sequence* planned_ = nullptr;    // the one being planned: whose fault an exception is
   int64_t num_generating_ = 0;
   int64_t num_prompt_rows_ = 0;
   int64_t prompt_rows_left_ = 0;
