@@ -100,6 +100,7 @@ class Runs {
         as_long(sum_.num_finished), as_long(sum_.num_cancelled), as_long(sum_.num_expired),
         as_long(sum_.num_failed), as_long(sum_.num_refused));
     std::printf("sessions loaded: %lld\n", as_long(sum_.num_sessions));
+    std::printf("pauses for readers who were late: %lld\n", as_long(sum_.stats.num_pauses));
     std::printf("prompt tokens found in the cache: %lld of %lld\n",
                 as_long(sum_.stats.prefix_hit_tokens), as_long(sum_.stats.prefix_query_tokens));
     for (size_t i = 0; i < headrace::kNumMemoryRungs; ++i) {
@@ -126,6 +127,7 @@ class Runs {
     sum_.num_failed += result.num_failed;
     sum_.num_refused += result.num_refused;
     sum_.num_sessions += result.num_sessions;
+    sum_.stats.num_pauses += result.stats.num_pauses;
     sum_.stats.prefix_hit_tokens += result.stats.prefix_hit_tokens;
     sum_.stats.prefix_query_tokens += result.stats.prefix_query_tokens;
     for (size_t i = 0; i < headrace::kNumMemoryRungs; ++i) {

@@ -19,7 +19,9 @@
 namespace headrace {
 
 /// The events of one request, in order; the last is an ErrorEvent or the FinishEvent of its last
-/// choice. Thread-safe. Dropping a Stream before its end cancels the request.
+/// choice. Thread-safe. Dropping a Stream before its end cancels the request. Where much is left
+/// unread the request pauses, and goes on once that has been read: others are not slowed down by
+/// it.
 class Stream {
  public:
   class Impl;

@@ -22,7 +22,8 @@ struct Request {
   std::vector<TokenId> prompt;  ///< not empty
   SamplingParams sampling;
   StopParams stop;
-  int32_t num_logprobs = -1;  ///< -1: none; 0: the chosen token's; k: and the k most likely
+  /// -1: none; 0: the chosen token's; k: and the k most likely, as many as the engine allows
+  int32_t num_logprobs = -1;
   /// The same of the prompt's tokens, each given those before it; the first has none. Such a
   /// request reads nothing from the prefix cache.
   int32_t num_prompt_logprobs = -1;

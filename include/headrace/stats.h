@@ -61,6 +61,7 @@ struct KvGroupStats {
 struct EngineStats {
   // Now.
   int64_t num_running = 0;
+  int64_t num_paused = 0;  ///< of these, that wait for their readers
   int64_t num_waiting = 0;
   int64_t waiting_tokens = 0;  ///< of prompts not yet begun
   int64_t batch_limit = 0;     ///< most that may run at once now
@@ -80,6 +81,10 @@ struct EngineStats {
   int64_t num_errors = 0;      ///< requests that ended with an error
   int64_t num_expired = 0;     ///< of these, whose time had passed
   int64_t num_bad_logits = 0;  ///< of these, whose logits were no numbers
+  int64_t num_pauses = 0;      ///< times that a sequence had to wait for its reader
+  /// Times that the engine's own books were wrong: a fault of Headrace. All requests end with an
+  /// internal error then, and it goes on with an empty cache.
+  int64_t num_broken_invariants = 0;
   std::array<int64_t, kNumMemoryRungs> rungs{};  ///< times each MemoryRung was taken
   int64_t scheduling_ns = 0;                     ///< planning and committing steps
   int64_t forward_ns = 0;                        ///< the model

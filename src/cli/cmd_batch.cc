@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -82,6 +83,7 @@ EngineOptions engine_options(const BatchArgs& args, const api::RequestLimits& li
   // As many as the lines in work may have: they are bounded already.
   options.max_waiting = std::min<int64_t>(
       int64_t{num_workers(args.max_sequences)} * static_cast<int64_t>(limits.max_prompts), 1 << 20);
+  options.max_waiting_tokens = std::numeric_limits<int64_t>::max();
   return options;
 }
 

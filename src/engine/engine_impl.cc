@@ -32,6 +32,13 @@ Result<void> check_range(std::string_view name, int64_t value, int64_t min, int6
                std::string(name), ""};
 }
 
+int64_t max_waiting_tokens(const EngineOptions& options) {
+  constexpr int64_t kLeast = 1 << 20;
+  constexpr int64_t kNumContexts = 64;
+  if (options.max_waiting_tokens > 0) return options.max_waiting_tokens;
+  return std::max(kLeast, kNumContexts * options.context);
+}
+
 SchedulerOptions scheduler_options(const EngineOptions& options, const ModelRunner& runner,
                                    RandomSource& random) {
   constexpr int64_t kNsPerMs = 1'000'000;
@@ -60,7 +67,7 @@ EngineImpl::EngineImpl(EngineParts parts, const EngineOptions& options,
       options_(options),
       capacity_(kv_capacity(geometries, num_blocks, options.chunk_tokens)),
       inbox_(std::make_shared<Inbox>()),
-      room_(options.max_waiting, options.max_waiting_tokens),
+      room_(options.max_waiting, max_waiting_tokens(options)),
       scheduler_(scheduler_options(options, *parts_.runner, *parts_.random), geometries, num_blocks,
                  *parts_.clock, &room_),
       block_bytes_(std::move(block_bytes)) {
@@ -70,8 +77,12 @@ EngineImpl::EngineImpl(EngineParts parts, const EngineOptions& options,
 EngineImpl::~EngineImpl() {
   inbox_->stop();
   if (thread_.joinable()) thread_.join();
-  inbox_->drain(scheduler_, *parts_.clock, false);  // what came after the last step
-  scheduler_.cancel_all();
+  try {
+    inbox_->drain(scheduler_, *parts_.clock, false);  // what came after the last step
+    scheduler_.cancel_all();
+  } catch (const std::exception&) {
+    scheduler_.abandon_all();
+  }
   emit();
 }
 
@@ -140,21 +151,22 @@ void EngineImpl::fail_step(const Error& error, bool may_repeat) noexcept {
     scheduler_.check_invariants();
   } catch (const std::exception&) {
     // The books are wrong: nobody's next token can be trusted.
-    scheduler_.cancel_all();
-    scheduler_.forget_prefixes();
+    scheduler_.abandon_all();
+  }
+}
+
+void EngineImpl::check_books() noexcept {
+  try {
+    scheduler_.check_invariants();
+  } catch (const std::exception&) {
+    scheduler_.abandon_all();
   }
 }
 
 // The books are checked whenever there is time.
 void EngineImpl::check_when_idle() noexcept {
   const bool is_busy = !scheduler_.is_idle();
-  if (was_busy_ && !is_busy) {
-    try {
-      scheduler_.check_invariants();
-    } catch (const std::exception&) {
-      scheduler_.forget_prefixes();
-    }
-  }
+  if (was_busy_ && !is_busy) check_books();
   was_busy_ = is_busy;
 }
 
@@ -200,25 +212,42 @@ std::vector<KvEvent> EngineImpl::take_kv_events() {
   }
 }
 
+// A stream that there is no memory for.
+void EngineImpl::drop(Stream::Impl& stream) noexcept {
+  try {
+    scheduler_.drop(stream);
+  } catch (const std::exception&) {
+    scheduler_.abandon_all();
+  }
+}
+
 void EngineImpl::emit() noexcept {
   auto& events = scheduler_.events();
   for (OutgoingEvent& outgoing : events) {
     try {
       outgoing.stream->push(std::move(outgoing.event));
     } catch (const std::exception&) {
-      scheduler_.drop(*outgoing.stream);
+      drop(*outgoing.stream);
     }
   }
   events.clear();
+}
+
+Result<void> EngineImpl::check_logprobs(std::string_view name, int64_t value) const {
+  const int64_t vocab_size = parts_.runner->info().vocab_size;
+  auto checked = check_range(name, value, -1, std::min(options_.max_logprobs, vocab_size));
+  if (checked.ok() || value < 0 || value > vocab_size) return checked;
+  Error error = std::move(checked).error();
+  error.hint = "the engine's max_logprobs is " + std::to_string(options_.max_logprobs);
+  return error;
 }
 
 // The most tokens that the request may come to, prompt included.
 Result<int64_t> EngineImpl::check(const Request& request) const {
   const ModelInfo& model = parts_.runner->info();
   HEADRACE_TRY(validate(request.sampling, request.stop, model.vocab_size));
-  HEADRACE_TRY(check_range("num_logprobs", request.num_logprobs, -1, model.vocab_size));
-  HEADRACE_TRY(
-      check_range("num_prompt_logprobs", request.num_prompt_logprobs, -1, model.vocab_size));
+  HEADRACE_TRY(check_logprobs("num_logprobs", request.num_logprobs));
+  HEADRACE_TRY(check_logprobs("num_prompt_logprobs", request.num_prompt_logprobs));
   HEADRACE_TRY(check_range("num_choices", request.num_choices, 1, kMaxChoices));
   HEADRACE_TRY(check_range("priority", request.priority, kMinPriority, kMaxPriority));
   HEADRACE_TRY(check_range("timeout_ms", request.timeout_ms, 0, kMaxTimeoutMs));
@@ -260,16 +289,26 @@ Result<int64_t> EngineImpl::check_length(const Request& request) const {
   return wanted < 0 ? context : num_prompt + wanted;
 }
 
+// A request that finds no place costs little, however long it is: nothing of it has been copied.
 Result<Stream> EngineImpl::submit(Request request) {
   try {
     HEADRACE_ASSIGN(const int64_t max_tokens, check(request));
-    return enqueue(std::move(request), max_tokens);
+    const int64_t num_waiting = waiting_tokens(request);
+    HEADRACE_TRY(room_.enter(num_waiting));
+    try {
+      return enqueue(std::move(request), max_tokens);
+    } catch (...) {
+      room_.leave(num_waiting);
+      throw;
+    }
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::resource_exhausted, "no memory", "", ""};  // which need none
   }
 }
 
-Result<Stream> EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
+// Of one that has a place, which the first choice holds once the inbox has it. Throws
+// std::bad_alloc; then it is still the caller's.
+Stream EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
   uint64_t seed = 0;
   if (wanted.sampling.seed) {
     seed = *wanted.sampling.seed;
@@ -277,12 +316,15 @@ Result<Stream> EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
     const std::lock_guard lock(random_mutex_);
     seed = parts_.random->next_u64();
   }
-  const auto num_prompt = static_cast<int64_t>(wanted.prompt.size());
   const auto request = std::make_shared<const Request>(std::move(wanted));
-  const auto end_tokens = end_tokens_of(*request, parts_.runner->info());
-  auto stream = std::make_shared<Stream::Impl>(inbox_, next_id_.fetch_add(1), request->num_choices);
+  const auto end_tokens =
+      std::make_shared<const std::vector<TokenId>>(end_tokens_of(*request, parts_.runner->info()));
+  auto stream = std::make_shared<Stream::Impl>(inbox_, next_id_.fetch_add(1), request->num_choices,
+                                               options_.max_unread_bytes);
+  const BlockHash root = scheduler_.cache().root(request->cache_scope);
   const int64_t now_ns = parts_.clock->now_ns();
   std::vector<std::unique_ptr<Sequence>> choices;
+  choices.reserve(static_cast<size_t>(request->num_choices));
   for (int32_t choice = 0; choice < request->num_choices; ++choice) {
     auto& sequence =
         choices.emplace_back(std::make_unique<Sequence>(stream, request, end_tokens, seed, choice));
@@ -290,16 +332,10 @@ Result<Stream> EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
     sequence->times.submitted_ns = now_ns;
     if (request->timeout_ms > 0) sequence->deadline_ns = now_ns + request->timeout_ms * 1'000'000;
     sequence->cached.shares_prefixes = request->use_prefix_cache;
-    sequence->cached.root = scheduler_.cache().root(request->cache_scope);
+    sequence->cached.root = root;
   }
-  HEADRACE_TRY(room_.enter(num_prompt));
   choices.front()->holds_place = true;
-  try {
-    inbox_->submit(std::move(choices));
-  } catch (...) {
-    room_.leave(num_prompt);
-    throw;
-  }
+  inbox_->submit(std::move(choices));
   return Stream(std::move(stream));
 }
 

@@ -107,15 +107,18 @@ class EngineImpl final : public Engine {
   // engine_impl.cc
   Result<int64_t> check(const Request& request) const;
   Result<int64_t> check_length(const Request& request) const;
-  Result<Stream> enqueue(Request request, int64_t max_tokens);
+  Result<void> check_logprobs(std::string_view name, int64_t value) const;
+  Stream enqueue(Request request, int64_t max_tokens);
   void run_step();
   // None throws: they run on the engine's thread, where nobody would catch it.
   void fail_step(ErrorCode code, std::string_view what, std::string_view detail) noexcept;
   void fail_step(const Error& error, bool may_repeat) noexcept;
+  void drop(Stream::Impl& stream) noexcept;
   void emit() noexcept;
   void publish() noexcept;
   void update_published() noexcept;
   void check_when_idle() noexcept;
+  void check_books() noexcept;
 
   EngineParts parts_;
   const EngineOptions options_;

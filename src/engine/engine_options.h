@@ -19,9 +19,16 @@ struct EngineOptions {
   uint64_t kv_bytes = 0;       ///< if not 0, as many tokens as fit, at most kv_tokens
 
   bool prefix_cache = true;
-  bool kv_events = false;          ///< keep what Engine::take_kv_events() tells
-  int64_t max_waiting = 4096;      ///< requests that may wait; more are refused
-  int64_t max_waiting_tokens = 0;  ///< of their prompts; 0: as many as the requests bring
+  bool kv_events = false;      ///< keep what Engine::take_kv_events() tells
+  int64_t max_waiting = 4096;  ///< requests that may wait; more are refused
+  /// Of their prompts, counted once for each choice; one request may always wait. 0: 64 contexts,
+  /// at least 1 048 576. A bound that is never met: the largest int64_t.
+  int64_t max_waiting_tokens = 0;
+  /// The most that requests may ask for with num_logprobs and num_prompt_logprobs.
+  int64_t max_logprobs = 20;
+  /// A request whose reader leaves so much unread, about 7000 tokens without log-probabilities,
+  /// pauses until half of it has been read. The events of one step may come on top.
+  int64_t max_unread_bytes = 1 << 20;
   /// A request may wait this long for others to begin with it, even while there is a place.
   int64_t max_wait_ms = 0;
   int64_t aging_ms = 10000;  ///< after each such time of waiting a request counts as one class up

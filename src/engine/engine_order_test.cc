@@ -238,6 +238,25 @@ TEST(EngineQueue, IsBoundedInRequestsAndTokens) {
   EXPECT_EQ(fixture.engine->stats().waiting_tokens, 0);
 }
 
+TEST(EngineQueue, HasABoundInTokensWhereNoneIsSet) {
+  EngineOptions options = small_options();
+  options.max_sequences = 1;
+  Fixture fixture(options);
+  Request request = request_of(prompt_of(150, 1), 3, 5);
+  request.num_choices = 128;
+  std::vector<Stream> streams;
+  for (int i = 0; i < 100; ++i) {
+    auto stream = fixture.engine->submit(request);
+    if (!stream.ok()) {
+      EXPECT_EQ(stream.error().code, ErrorCode::overloaded);
+      EXPECT_NE(stream.error().message.find("1048576"), std::string::npos);
+      break;
+    }
+    streams.push_back(std::move(*stream));
+  }
+  EXPECT_EQ(streams.size(), (1U << 20) / (150 * 128));
+}
+
 TEST(StepPacer, LearnsHowManyRowsFit) {
   StepPacer pacer(2.0);
   EXPECT_EQ(pacer.prompt_rows(0, 256), 256) << "nobody is held up";

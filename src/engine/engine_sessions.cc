@@ -39,7 +39,13 @@ std::string cut(std::string_view text) {
 // Where no thread was started, who steps by hand is between two steps.
 void EngineImpl::run_between_steps(FunctionRef<void()> work) {
   const auto all = [&] {
-    work();
+    try {
+      work();
+    } catch (...) {
+      check_books();
+      publish();
+      throw;
+    }
     publish();
   };
   if (!thread_.joinable()) {

@@ -76,6 +76,14 @@ void Inbox::forget_prefixes() {
   arrived_.notify_one();
 }
 
+void Inbox::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_woken_ = true;
+  }
+  arrived_.notify_one();
+}
+
 void Inbox::post(std::packaged_task<void()> task) {
   {
     const std::lock_guard lock(mutex_);
@@ -96,7 +104,7 @@ void Inbox::stop() {
 void Inbox::wait(std::unique_lock<std::mutex>& lock, int64_t until_ns, const Clock& clock) {
   const auto has_mail = [&] {
     return !submitted_.empty() || cancelled_ != nullptr || !tasks_.empty() || forgets_prefixes_ ||
-           is_stopped_;
+           is_woken_ || is_stopped_;
   };
   if (until_ns == kNever) {
     arrived_.wait(lock, has_mail);
@@ -118,6 +126,7 @@ bool Inbox::drain(Scheduler& scheduler, const Clock& clock, bool wait_for_mail) 
     cancelled.swap(cancelled_);
     tasks.swap(tasks_);
     forgets_prefixes = std::exchange(forgets_prefixes_, false);
+    is_woken_ = false;
     is_stopped = is_stopped_;
   }
   for (auto& choices : submitted) {

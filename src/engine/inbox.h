@@ -28,6 +28,8 @@ class Inbox {
   /// A choice of a request, or with -1 all.
   void cancel(std::shared_ptr<Stream::Impl> stream, int32_t choice) noexcept;
   void forget_prefixes();
+  /// There is something to do for a sequence that paused.
+  void wake();
   /// Something to be done on the engine's thread between two steps. Where the engine has stopped,
   /// or does before it comes to it, the task is dropped, and its future told so
   /// (std::future_error). Throws std::bad_alloc.
@@ -53,6 +55,7 @@ class Inbox {
   std::shared_ptr<Stream::Impl> cancelled_;  // the first of a list: the newest
   std::vector<std::packaged_task<void()>> tasks_;
   bool forgets_prefixes_ = false;
+  bool is_woken_ = false;
   bool is_stopped_ = false;
 };
 

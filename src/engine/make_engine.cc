@@ -45,6 +45,10 @@ Result<EngineOptions> completed(EngineOptions options, const ModelInfo& model) {
   HEADRACE_TRY(check_option("max_waiting", options.max_waiting, 1, 1 << 20));
   HEADRACE_TRY(check_option("max_waiting_tokens", options.max_waiting_tokens, 0,
                             std::numeric_limits<int64_t>::max()));
+  HEADRACE_TRY(
+      check_option("max_logprobs", options.max_logprobs, 0, std::numeric_limits<int32_t>::max()));
+  HEADRACE_TRY(check_option("max_unread_bytes", options.max_unread_bytes, 1,
+                            std::numeric_limits<int64_t>::max() / 2));
   HEADRACE_TRY(check_option("max_wait_ms", options.max_wait_ms, 0, 3'600'000));
   HEADRACE_TRY(check_option("aging_ms", options.aging_ms, 1, 3'600'000));
   if (!(options.max_slowdown == 0 || options.max_slowdown > 1)) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,11 +19,14 @@ namespace {
 
 /// Allocations until one fails; below 0: none does.
 thread_local int allocations_left = -1;
+/// Of all allocations.
+thread_local size_t allocated_bytes = 0;
 
 }  // namespace
 
 void* allocate_for_test(size_t size, size_t alignment) {
   if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
+  allocated_bytes += size;
   return allocate_plainly(size, alignment);
 }
 
@@ -40,12 +44,7 @@ class NoRandom final : public RandomSource {
   uint64_t next_u64() override { return 1; }
 };
 
-std::unique_ptr<EngineImpl> small_engine(bool kv_events = true) {
-  const EngineOptions options{.context = 100,
-                              .chunk_tokens = 8,
-                              .max_sequences = 2,
-                              .kv_tokens = 200,
-                              .kv_events = kv_events};
+std::unique_ptr<EngineImpl> engine_with(const EngineOptions& options) {
   const std::vector<CacheGeometry> geometries{{.block_tokens = 16, .window = 0}};
   const auto num_blocks = engine_blocks(options, geometries);
   ModelInfo info;
@@ -55,6 +54,14 @@ std::unique_ptr<EngineImpl> small_engine(bool kv_events = true) {
   parts.clock = std::make_shared<StillClock>();
   parts.random = std::make_shared<NoRandom>();
   return std::make_unique<EngineImpl>(std::move(parts), options, geometries, num_blocks);
+}
+
+std::unique_ptr<EngineImpl> small_engine(bool kv_events = true) {
+  return engine_with({.context = 100,
+                      .chunk_tokens = 8,
+                      .max_sequences = 2,
+                      .kv_tokens = 200,
+                      .kv_events = kv_events});
 }
 
 /// More than a block.
@@ -147,6 +154,75 @@ TEST(EngineWithoutMemory, CancellingNeedsNone) {
   engine->step(false);
   EXPECT_TRUE(ends_well(replaced));
   EXPECT_TRUE(engine->scheduler().is_idle());
+}
+
+/// Bytes that submit() asks for.
+size_t bytes_to_submit(EngineImpl& engine, Request request, std::vector<Stream>& taken) {
+  const size_t before = allocated_bytes;
+  auto stream = engine.submit(std::move(request));
+  const size_t bytes = allocated_bytes - before;
+  if (stream.ok()) {
+    taken.push_back(std::move(stream).value());
+  } else {
+    EXPECT_EQ(stream.error().code, ErrorCode::overloaded) << stream.error().to_string();
+  }
+  return bytes;
+}
+
+// What waits is one copy of a prompt, which is the caller's; what is refused costs nothing.
+TEST(EngineMemory, LongPromptsWaitOnceAndAreRefusedUncopied) {
+  constexpr size_t kLong = 100'000;
+  const auto engine = engine_with({.context = 200'000,
+                                   .chunk_tokens = 8,
+                                   .max_sequences = 2,
+                                   .kv_tokens = 200'000,
+                                   .max_waiting_tokens = 128 * kLong + 1000});
+  Request request;
+  request.prompt.assign(kLong, 5);
+  request.stop.stop_token_ids.assign(10'000, 6);
+  request.num_choices = 128;
+  std::vector<Stream> taken;
+  EXPECT_LT(bytes_to_submit(*engine, request, taken), 300'000U);
+  ASSERT_EQ(taken.size(), 1U);
+  request.num_choices = 1;
+  EXPECT_LT(bytes_to_submit(*engine, request, taken), 2000U);
+  ASSERT_EQ(taken.size(), 1U) << "tokens are counted once for each choice";
+  request.prompt.resize(1000);
+  bytes_to_submit(*engine, request, taken);
+  EXPECT_EQ(taken.size(), 2U);
+  request.prompt.resize(1);
+  bytes_to_submit(*engine, request, taken);
+  EXPECT_EQ(taken.size(), 2U);
+  taken.clear();
+  engine->step(false);
+  EXPECT_EQ(engine->stats().waiting_tokens, 0);
+}
+
+// Nor is any needed to end everything where the engine's own books are wrong.
+TEST(EngineWithoutMemory, AFaultOfItsOwnEndsEveryStream) {
+  const auto engine = small_engine();
+  std::vector<Stream> streams;
+  for (TokenId i = 0; i < 4; ++i) streams.push_back(submit(*engine, 10 + i, 50));
+  engine->step(false);
+  auto& group = const_cast<CacheGroup&>(engine->scheduler().cache().groups().front());
+  group.retain(0);  // which nobody will give back
+  allocations_left = 0;
+  engine->step(false);
+  for (int i = 0; i < 5; ++i) {
+    allocations_left = 0;
+    engine->step(false);
+  }
+  allocations_left = -1;
+  for (Stream& stream : streams) {
+    std::optional<ErrorCode> code;
+    while (const auto event = stream.next()) {
+      if (const auto* error = std::get_if<ErrorEvent>(&*event)) code = error->error.code;
+    }
+    EXPECT_EQ(code, ErrorCode::internal);
+  }
+  EXPECT_GE(engine->stats().num_broken_invariants, 1);
+  EXPECT_TRUE(engine->scheduler().is_idle());
+  engine->scheduler().check_invariants();
 }
 
 // A session that there is no memory for is an error, leaves no file and changes nothing.

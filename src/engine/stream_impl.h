@@ -22,16 +22,20 @@ struct Sequence;
 
 class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
  public:
-  Impl(std::shared_ptr<Inbox> inbox, uint64_t request_id, int32_t num_choices);
+  Impl(std::shared_ptr<Inbox> inbox, uint64_t request_id, int32_t num_choices,
+       int64_t max_unread_bytes);
 
   uint64_t request_id() const { return request_id_; }
 
   /// From the engine's thread. An ErrorEvent or the FinishEvent of the last choice is the last;
   /// what comes after it is dropped. Where this throws (memory), nothing was pushed.
   void push(Event event);
-  /// Ends the stream with an error for want of memory, and needs none itself. Nothing if it has
-  /// ended.
-  void break_off() noexcept;
+  /// Ends the stream with an error, resource_exhausted or internal, and needs no memory. Nothing if
+  /// it has ended.
+  void break_off(ErrorCode code = ErrorCode::resource_exhausted) noexcept;
+  /// Whether its reader has left so much unread that nothing more should be computed for it. Ends
+  /// when half of that has been read; the engine is woken then.
+  bool is_full() const noexcept { return is_full_.load(std::memory_order_acquire); }
   /// Whether break_off() ended it.
   bool has_broken_off() const noexcept;
 
@@ -58,15 +62,21 @@ class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
 
  private:
   std::atomic<bool> is_unwanted_ = false;
+  std::optional<Event> next(bool& has_caught_up);
+
   const std::shared_ptr<Inbox> inbox_;
   const uint64_t request_id_;
+  const int64_t max_unread_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Event> events_;
-  int32_t num_open_;             // choices that have not finished
-  bool has_ended_ = false;       // the last event was pushed, or the stream broke off
-  bool has_broken_off_ = false;  // ended without a last event to read
-  bool owes_error_ = false;      // the reader has not seen the error for it yet
+  int64_t unread_bytes_ = 0;
+  std::atomic<bool> is_full_ = false;  // written under the lock
+  int32_t num_open_;                   // choices that have not finished
+  bool has_ended_ = false;             // the last event was pushed, or the stream broke off
+  bool has_broken_off_ = false;        // ended without a last event to read
+  bool owes_error_ = false;            // the reader has not seen the error for it yet
+  ErrorCode broken_by_ = ErrorCode::resource_exhausted;
 };
 
 }  // namespace headrace

@@ -11,8 +11,14 @@ BlockPool::BlockPool(int32_t num_blocks) {
   references_.assign(size, 0);
   next_.resize(size + 1);
   previous_.resize(size + 1);
-  next_[size] = previous_[size] = num_blocks;
-  for (int32_t block = 0; block < num_blocks; ++block) link_before(block, num_blocks);
+  reset();
+}
+
+void BlockPool::reset() noexcept {
+  num_unreferenced_ = 0;
+  references_.assign(references_.size(), 0);
+  next_.back() = previous_.back() = num_blocks();
+  for (int32_t block = 0; block < num_blocks(); ++block) link_before(block, num_blocks());
 }
 
 int32_t BlockPool::references(int32_t block) const {

@@ -28,6 +28,9 @@ class BlockPool {
   /// is of no use, to the front.
   void release(int32_t block, bool is_useful = true);
 
+  /// All blocks are unreferenced, as at the start, whatever was wrong.
+  void reset() noexcept;
+
   /// Throws InternalError unless held and unreferenced blocks partition the pool and the queue is
   /// sound. Linear in num_blocks.
   void check_invariants() const;

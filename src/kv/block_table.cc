@@ -2,6 +2,7 @@
 #include "kv/block_table.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/check.h"
@@ -21,7 +22,12 @@ BlockTable::BlockTable(BlockTable&& other) noexcept
 }
 
 BlockTable::~BlockTable() {
-  if (group_ != nullptr) clear();
+  if (group_ == nullptr) return;
+  try {
+    clear();
+  } catch (const std::exception&) {
+    // The group's own check finds it.
+  }
 }
 
 int64_t BlockTable::num_missing(int64_t num_tokens) const {
@@ -70,6 +76,11 @@ void BlockTable::clear() {
     group_->release(blocks_.back());
     blocks_.pop_back();
   }
+  blocks_.clear();
+  num_released_ = 0;
+}
+
+void BlockTable::abandon() noexcept {
   blocks_.clear();
   num_released_ = 0;
 }

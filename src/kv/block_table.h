@@ -22,6 +22,8 @@ class BlockTable {
   BlockTable(CacheGroup& group, int64_t max_tokens);
   BlockTable(BlockTable&& other) noexcept;
   BlockTable& operator=(BlockTable&&) = delete;
+  /// Gives back what it has, as far as the group's books allow: clear() first tells what is wrong
+  /// with them.
   ~BlockTable();
 
   /// Blocks that grow() would take.
@@ -40,6 +42,8 @@ class BlockTable {
   /// Gives all blocks back, the last first, so that the end of a prefix is forgotten before its
   /// beginning.
   void clear();
+  /// Knows of no block any more and gives none back: for a group that is to be reset.
+  void abandon() noexcept;
 
   std::span<const int32_t> blocks() const { return blocks_; }
   int64_t num_held() const { return static_cast<int64_t>(blocks_.size()) - num_released_; }

@@ -55,7 +55,7 @@ void CacheGroup::release(int32_t block) {
 int32_t CacheGroup::remember(int32_t block, const BlockHash& hash, const BlockHash& parent,
                              std::span<const TokenId> tokens) {
   HEADRACE_CHECK_GT(pool_.references(block), 0);
-  const bool was_known = prefixes_.contains(block);
+  const bool was_known = prefixes_.contains(block) && !prefixes_.is_part(block);
   const int32_t found = prefixes_.insert(block, hash, parent, tokens);
   if (found == block && !was_known && log_ != nullptr) log_->stored(number_, hash, parent, tokens);
   return found;
@@ -78,6 +78,12 @@ void CacheGroup::forget(int32_t block) {
 
 void CacheGroup::forget_all() {
   for (int32_t block = 0; block < pool_.num_blocks(); ++block) prefixes_.erase(block);
+  num_cached_ = 0;
+}
+
+void CacheGroup::reset() noexcept {
+  pool_.reset();
+  prefixes_.reset();
   num_cached_ = 0;
 }
 

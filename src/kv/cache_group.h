@@ -56,6 +56,9 @@ class CacheGroup {
   void forget(int32_t block);
   /// Forgets all.
   void forget_all();
+  /// As at the start, whatever was wrong: no block is held or known. Tables that hold some must be
+  /// abandoned first.
+  void reset() noexcept;
 
   /// Blocks that nobody holds, with a known prefix in them.
   int32_t num_cached() const { return num_cached_; }

@@ -259,12 +259,18 @@ void KvCache::release(CachedTokens& cached, std::span<const TokenId> tokens, int
 }
 
 void KvCache::discard(CachedTokens& cached) {
+  for (BlockTable& table : cached.tables) table.clear();  // its destructor would tell of no fault
   cached.tables.clear();
   cached.num_remembered = 0;
 }
 
 void KvCache::forget_prefixes() {
   for (CacheGroup& group : groups_) group.forget_all();
+  log_.cleared();
+}
+
+void KvCache::reset() noexcept {
+  for (CacheGroup& group : groups_) group.reset();
   log_.cleared();
 }
 

@@ -120,6 +120,8 @@ class KvCache {
 
   /// Forgets all prefixes; what is held stays held.
   void forget_prefixes();
+  /// As at the start, whatever was wrong. Tables that hold blocks must be abandoned first.
+  void reset() noexcept;
   /// Whether block `index` of one is what the other's is, or will be.
   static bool same_block(const CachedTokens& a, const CachedTokens& b, size_t index) {
     return index < a.hashes.size() && index < b.hashes.size() && a.hashes[index] == b.hashes[index];

@@ -24,6 +24,13 @@ PrefixIndex::PrefixIndex(int32_t num_blocks, int64_t block_tokens) : block_token
   by_parent_.assign(num_buckets, -1);
 }
 
+void PrefixIndex::reset() noexcept {
+  std::ranges::fill(notes_, Note{});
+  std::ranges::fill(by_hash_, -1);
+  std::ranges::fill(by_parent_, -1);
+  num_entries_ = 0;
+}
+
 std::span<const TokenId> PrefixIndex::tokens(int32_t block) const {
   const auto first = static_cast<size_t>(block) * static_cast<size_t>(block_tokens_);
   return std::span(tokens_).subspan(first, static_cast<size_t>(size_of(block)));

@@ -40,6 +40,8 @@ class PrefixIndex {
   bool insert_part(int32_t block, const BlockHash& parent, std::span<const TokenId> tokens);
   /// The block's content is no longer known. Nothing if it was not.
   void erase(int32_t block);
+  /// Nothing is known any more, whatever was wrong.
+  void reset() noexcept;
 
   bool contains(int32_t block) const { return size_of(block) > 0; }
   bool is_part(int32_t block) const { return size_of(block) > 0 && size_of(block) < block_tokens_; }

@@ -61,6 +61,8 @@ class LLM:
         prefix_cache: Whether beginnings that prompts share are computed once.
         max_waiting: Requests that may wait; more are refused with OverloadedError, but the prompts
             of one call wait their turn.
+        max_logprobs: The most that SamplingParams may ask for with `logprobs` and
+            `prompt_logprobs`. None: 20.
         max_wait_ms: How long a request may wait for others to begin with it.
         aging_ms: After each such time of waiting a request counts as one priority class up.
         max_slowdown: A step takes at most this many times as long as one without prompts, where
@@ -98,6 +100,7 @@ class LLM:
         block_tokens: Optional[int] = None,
         prefix_cache: bool = True,
         max_waiting: Optional[int] = None,
+        max_logprobs: Optional[int] = None,
         max_wait_ms: Optional[int] = None,
         aging_ms: Optional[int] = None,
         max_slowdown: Optional[float] = None,
@@ -109,6 +112,7 @@ class LLM:
         counts = {"context": context, "threads": threads, "max_sequences": max_sequences,
                   "kv_tokens": kv_tokens, "kv_bytes": kv_bytes, "chunk_tokens": chunk_tokens,
                   "block_tokens": block_tokens, "max_waiting": max_waiting,
+                  "max_logprobs": max_logprobs,
                   "max_wait_ms": max_wait_ms, "aging_ms": aging_ms}
         flags = {"pin": pin, "pack": pack, "full_head": full_head, "prefix_cache": prefix_cache}
         texts = {"kv_type": kv_type, "isa": isa, "chat_template": chat_template,

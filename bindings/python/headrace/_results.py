@@ -187,6 +187,8 @@ class EngineStats:
     """The engine at the end of its last step. Counters count from its start."""
 
     num_running: int
+    num_paused: int
+    """Of these, that wait for their readers."""
     num_waiting: int
     waiting_tokens: int
     """Of prompts that have not begun."""
@@ -211,6 +213,11 @@ class EngineStats:
     num_errors: int
     num_expired: int
     num_bad_logits: int
+    num_pauses: int
+    """Times that a request had to wait for its reader."""
+    num_broken_invariants: int
+    """Times that the engine's own books were wrong, so that all requests ended: a fault of
+    Headrace."""
     memory_rungs: dict[str, int]
     """Times each remedy for a shortage of memory was taken, by its name."""
     scheduling_ms: float

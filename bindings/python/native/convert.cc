@@ -174,6 +174,7 @@ EngineOptions engine_options_of(const py::dict& from) {
   put_item<uint64_t>(to.kv_bytes, from, "kv_bytes");
   put_item<bool>(to.prefix_cache, from, "prefix_cache");
   put_item<int64_t>(to.max_waiting, from, "max_waiting");
+  put_item<int64_t>(to.max_logprobs, from, "max_logprobs");
   put_item<int64_t>(to.max_wait_ms, from, "max_wait_ms");
   put_item<int64_t>(to.aging_ms, from, "aging_ms");
   put_item<double>(to.max_slowdown, from, "max_slowdown");
@@ -304,6 +305,7 @@ py::list pieces_of(const std::vector<Piece>& pieces, const Tokenizer& tokenizer)
 py::dict stats_of(const EngineStats& stats) {
   py::dict out;
   out["num_running"] = stats.num_running;
+  out["num_paused"] = stats.num_paused;
   out["num_waiting"] = stats.num_waiting;
   out["waiting_tokens"] = stats.waiting_tokens;
   out["batch_limit"] = stats.batch_limit;
@@ -323,6 +325,8 @@ py::dict stats_of(const EngineStats& stats) {
   out["num_errors"] = stats.num_errors;
   out["num_expired"] = stats.num_expired;
   out["num_bad_logits"] = stats.num_bad_logits;
+  out["num_pauses"] = stats.num_pauses;
+  out["num_broken_invariants"] = stats.num_broken_invariants;
   py::dict rungs;
   for (size_t i = 0; i < kNumMemoryRungs; ++i) {
     const std::string name(memory_rung_name(static_cast<MemoryRung>(i)));

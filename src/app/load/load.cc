@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -33,6 +34,7 @@ EngineOptions engine_options(const LoadPlan& plan, int64_t block_tokens) {
   }
   options.prefix_cache = plan.prefix_cache;
   options.max_waiting = std::max(options.max_waiting, plan.pace.concurrency);
+  options.max_waiting_tokens = std::numeric_limits<int64_t>::max();  // the load itself is the bound
   options.max_wait_ms = plan.max_wait_ms;
   options.max_slowdown = plan.max_slowdown;
   return options;

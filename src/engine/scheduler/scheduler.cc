@@ -28,8 +28,9 @@ Scheduler::Scheduler(const SchedulerOptions& options, std::span<const CacheGeome
 }
 
 Scheduler::~Scheduler() {
-  for (auto& sequence : sequences_) cache_.discard(sequence->cached);
-  cache_.end_copies(batch_.copies);
+  for (auto& sequence : sequences_) {  // the pools go too: nothing need be given back
+    for (BlockTable& table : sequence->cached.tables) table.abandon();
+  }
 }
 
 void Scheduler::add(std::vector<std::unique_ptr<Sequence>> choices) {
@@ -68,6 +69,7 @@ Batch& Scheduler::plan_step() {
   wake_ns_ = 0;
   expire(planned_ns_);
   waiting_.age(planned_ns_);
+  note_paused();
   if (Sequence* suspect = suspect_to_plan(); suspect != nullptr) {
     num_generating_ = num_prompt_rows_ = 0;
     plan_alone(*suspect);
@@ -75,31 +77,57 @@ Batch& Scheduler::plan_step() {
   }
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& leader = *running_[i];
-    if (leader.num_followers > 0 && leader.num_computed >= leader.target()) fork_followers(leader);
+    if (leader.is_paused || leader.num_followers == 0) continue;
+    if (leader.num_computed >= leader.target()) fork_followers(leader);
   }
   for (;;) {
     num_generating_ = num_prompt_rows_ = 0;
     plan_generating();
     plan_prompts();
     // Where all wait for blocks that others of them hold, one must give its own up.
-    if (!batch_.is_empty() || running_.size() < 2) break;
-    preempt(*running_.back());
+    const auto num_running = static_cast<int64_t>(running_.size());
+    if (!batch_.is_empty() || num_running < 2 || num_running == num_paused_) break;
+    preempt(*last_to_run());
   }
   raise_batch_limit();
   admit_waiting();
+  bool has_yielded = false;
+  while (batch_.is_empty() && yield_paused()) {
+    has_yielded = true;
+    admit_waiting();
+  }
   planned_ = nullptr;
   note_pressure();
   if (batch_.is_empty()) {
-    HEADRACE_CHECK(waiting_.is_empty() || wake_ns_ > 0);  // they wait for company
+    // Who waits does it for company, or for a reader.
+    HEADRACE_CHECK(waiting_.is_empty() || wake_ns_ > 0 || waits_for_reader_ || has_yielded);
+    HEADRACE_CHECK_EQ(static_cast<int64_t>(running_.size()), num_paused_);
+    // There is room now for one whose step failed, which is planned first.
+    if (has_yielded) {
+      wake_ns_ = 0;
+      return batch_;
+    }
     wake_ns_ = std::min(wake_ns_ == 0 ? kNever : wake_ns_, next_deadline_ns_);
-    HEADRACE_CHECK(running_.empty());
   } else {
     wake_ns_ = 0;  // who waits for company waits while others go on
   }
   return batch_;
 }
 
+// Once a step, so that all of it sees the same: a reader may catch up at any time.
+void Scheduler::note_paused() {
+  num_paused_ = 0;
+  waits_for_reader_ = false;
+  for (Sequence* sequence : running_) {
+    const bool was_paused = std::exchange(sequence->is_paused, sequence->stream->is_full());
+    if (!sequence->is_paused) continue;
+    ++num_paused_;
+    if (!was_paused) ++stats_.num_pauses;
+  }
+}
+
 int64_t Scheduler::rows_of(const Sequence& sequence) const {
+  if (sequence.is_paused) return 0;
   return sequence.target() - sequence.num_computed;
 }
 
@@ -110,6 +138,7 @@ void Scheduler::plan_generating() {
     if (rows_of(sequence) != 1 || sequence.is_suspect) continue;
     planned_ = &sequence;
     if (!make_room(sequence, sequence.num_computed + 1)) continue;
+    while (running_[i] != &sequence) --i;  // one before it, that pauses, made room
     add_rows(sequence, 1);
     ++num_generating_;
   }
@@ -167,8 +196,16 @@ void Scheduler::plan_alone(Sequence& sequence) {
   planned_ = nullptr;
 }
 
-// Whom to take blocks from for `sequence`: the last of those that run.
+// Who gives way first: the last of those that pause, else the last of those that run.
+Sequence* Scheduler::last_to_run() const {
+  const auto paused = std::find_if(running_.rbegin(), running_.rend(),
+                                   [](const Sequence* sequence) { return sequence->is_paused; });
+  return paused != running_.rend() ? *paused : running_.back();
+}
+
+// Whom to take blocks from for `sequence`, which does not pause.
 Sequence* Scheduler::victim_of(const Sequence& sequence) const {
+  if (num_paused_ > 0) return last_to_run();
   if (running_.back() != &sequence) return running_.back();
   if (!sequence.is_suspect || running_.size() < 2) return nullptr;
   return running_[running_.size() - 2];
@@ -315,8 +352,8 @@ void Scheduler::commit_token(Sequence& sequence, BatchSample& sample, int64_t no
     return;
   }
   const TokenId id = sample.token.id;
-  if (std::find(sequence.end_tokens.begin(), sequence.end_tokens.end(), id) !=
-      sequence.end_tokens.end()) {
+  const std::vector<TokenId>& end_tokens = *sequence.end_tokens;
+  if (std::find(end_tokens.begin(), end_tokens.end(), id) != end_tokens.end()) {
     finish(sequence, FinishReason::stop, id);
     return;
   }

@@ -65,6 +65,10 @@ class Scheduler {
   /// off.
   void cancel(Stream::Impl& stream, const std::bitset<kMaxChoices>& choices);
   void cancel_all();
+  /// Ends all requests with an internal error and begins anew with an empty cache: for when an
+  /// invariant is broken, so that the books cannot be trusted. Looks at as little of them as it
+  /// can, checks nothing and needs no memory.
+  void abandon_all() noexcept;
   /// Drops what is left of a request whose stream broke off. Not between plan_step() and commit or
   /// fail.
   void drop(Stream::Impl& stream);
@@ -120,10 +124,12 @@ class Scheduler {
 
  private:
   // scheduler.cc
+  void note_paused();
   void plan_generating();
   void plan_prompts();
   void plan_alone(Sequence& sequence);
   void preempt(Sequence& sequence);
+  Sequence* last_to_run() const;
   Sequence* victim_of(const Sequence& sequence) const;
   bool make_room(Sequence& sequence, int64_t num_tokens);
   void raise_batch_limit();
@@ -139,7 +145,9 @@ class Scheduler {
   void admit_waiting();
   Sequence* choose_next();
   int64_t length_beside(const Sequence& sequence) const;
-  bool may_begin(Sequence& sequence);
+  bool is_behind(const Sequence& sequence);
+  bool may_begin(const Sequence& sequence);
+  bool yield_paused();
   bool waits_for_prefix(Sequence& sequence, int64_t num_found) const;
   bool is_full();
   bool waits_for_company();
@@ -159,7 +167,7 @@ class Scheduler {
   void break_off(Stream::Impl& stream);
   void let_go(Sequence& sequence, bool keeps_prefix);
   void mark_ended(Sequence& sequence);
-  void leave_room(Sequence& sequence);
+  void leave_room(Sequence& sequence) noexcept;
   void push_event(const std::shared_ptr<Stream::Impl>& stream, Event event);
   void remove_ended();
   void restart(Sequence& sequence);
@@ -187,7 +195,9 @@ class Scheduler {
 
   // Of the step that is planned.
   Batch batch_;
-  Sequence* planned_ = nullptr;  // the one being planned: whose fault an exception is
+  int64_t num_paused_ = 0;         // of those that run
+  bool waits_for_reader_ = false;  // somebody did not begin for it
+  Sequence* planned_ = nullptr;    // the one being planned: whose fault an exception is
   int64_t num_generating_ = 0;
   int64_t num_prompt_rows_ = 0;
   int64_t prompt_rows_left_ = 0;

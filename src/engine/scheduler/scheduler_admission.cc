@@ -28,7 +28,11 @@ int64_t reusable_tokens(const Sequence& sequence) {
 }  // namespace
 
 void Scheduler::admit_waiting() {
-  if (num_suspects_ > 0) {  // one of them is the next to begin, when there is room for it
+  // One whose step failed is the next to begin, when there is room for it.
+  const auto is_next = [&](const Sequence* sequence) {
+    return sequence->is_suspect && !is_behind(*sequence);
+  };
+  if (num_suspects_ > 0 && std::any_of(waiting_.begin(), waiting_.end(), is_next)) {
     count(MemoryRung::stop_admitting);
     return;
   }
@@ -87,8 +91,30 @@ bool Scheduler::waits_for_company() {
   return true;
 }
 
-bool Scheduler::may_begin(Sequence& sequence) {
-  return sequence.leader == nullptr && !sequence.is_suspect;
+bool Scheduler::is_behind(const Sequence& sequence) {
+  if (!sequence.stream->is_full()) return false;
+  waits_for_reader_ = true;
+  return true;
+}
+
+bool Scheduler::may_begin(const Sequence& sequence) {
+  return sequence.leader == nullptr && !sequence.is_suspect && !is_behind(sequence);
+}
+
+// Where all that run pause, one of them makes room for others that wait, if there are any whose
+// readers are not behind; it goes on when its own has caught up and it is its turn again.
+bool Scheduler::yield_paused() {
+  if (num_paused_ == 0 || wake_ns_ > 0) return false;
+  if (std::all_of(waiting_.begin(), waiting_.end(),
+                  [&](const Sequence* sequence) { return is_behind(*sequence); })) {
+    return false;
+  }
+  Sequence& sequence = *last_to_run();
+  ++sequence.num_preemptions;
+  let_go(sequence, true);
+  std::erase(running_, &sequence);
+  waiting_.add(sequence, clock_.now_ns());
+  return true;
 }
 
 // The first in turn, or one of those behind it with more of its prompt in the cache. Who waits for
@@ -106,7 +132,7 @@ Sequence* Scheduler::choose_next() {
     if (first != nullptr && sequence->key.priority != first->key.priority) break;
     planned_ = sequence;
     const int64_t found =
-        cache_.find_prefix(sequence->cached, sequence->tokens, reusable_tokens(*sequence));
+        cache_.find_prefix(sequence->cached, sequence->all_tokens(), reusable_tokens(*sequence));
     if (waits_for_prefix(*sequence, found)) continue;
     if (first == nullptr) first = sequence;
     const std::pair rank(found, -length_beside(*sequence));
@@ -135,7 +161,7 @@ bool Scheduler::waits_for_prefix(Sequence& sequence, int64_t num_found) const {
   const auto index = static_cast<size_t>(num_found / cache_.block_tokens());
   return std::any_of(running_.begin(), running_.end(), [&](const Sequence* other) {
     return other->num_computed < end && end <= other->num_tokens() && !other->is_suspect &&
-           KvCache::same_block(other->cached, sequence.cached, index);
+           !other->is_paused && KvCache::same_block(other->cached, sequence.cached, index);
   });
 }
 
@@ -144,7 +170,7 @@ bool Scheduler::waits_for_prefix(Sequence& sequence, int64_t num_found) const {
 bool Scheduler::has_room(Sequence& sequence) {
   const auto& groups = cache_.groups();
   const int64_t found =
-      cache_.find_prefix(sequence.cached, sequence.tokens, reusable_tokens(sequence));
+      cache_.find_prefix(sequence.cached, sequence.all_tokens(), reusable_tokens(sequence));
   for (size_t i = 0; i < groups.size(); ++i) {
     const CacheGeometry& geometry = groups[i].geometry();
     const auto blocks_needed = [&](const Sequence& of) {
@@ -152,7 +178,7 @@ bool Scheduler::has_room(Sequence& sequence) {
                              options_.max_step_rows);
     };
     int64_t needed = blocks_needed(sequence);
-    if (found > 0) needed -= cache_.num_shared(sequence.cached, sequence.tokens, i, found);
+    if (found > 0) needed -= cache_.num_shared(sequence.cached, sequence.all_tokens(), i, found);
     for (const Sequence* other : running_) {
       const int64_t soon = blocks_needed(*other) - other->cached.tables[i].num_held();
       needed += std::max<int64_t>(may_grow(*other, i) ? 1 : 0, soon);
@@ -164,6 +190,7 @@ bool Scheduler::has_room(Sequence& sequence) {
 
 void Scheduler::admit(Sequence& sequence) {
   const int64_t reusable = std::min(reusable_tokens(sequence), sequence.target());
+  if (sequence.tokens.empty()) sequence.tokens = sequence.request->prompt;
   cache_.hash_blocks(sequence.cached, sequence.tokens, sequence.num_prompt_tokens());
   const int64_t found =
       cache_.attach(sequence.cached, sequence.tokens, reusable, sequence.max_tokens, batch_.copies);
@@ -203,6 +230,7 @@ void Scheduler::fork_followers(Sequence& leader) {
     if (follower->leader != &leader) continue;
     if (static_cast<int64_t>(running_.size()) >= batch_limit_) break;
     planned_ = follower;
+    if (follower->tokens.empty()) follower->tokens = follower->request->prompt;
     if (!cache_.fork(leader.cached, follower->cached, leader.num_computed, follower->max_tokens,
                      batch_.copies)) {
       break;
@@ -229,11 +257,11 @@ void Scheduler::unfollow(Sequence& follower) {
 Sequence* Scheduler::suspect_to_plan() {
   if (num_suspects_ == 0) return nullptr;
   for (Sequence* sequence : running_) {
-    if (sequence->is_suspect) return sequence;
+    if (sequence->is_suspect && !sequence->is_paused) return sequence;
   }
   if (running_.size() == running_.capacity()) return nullptr;
   for (Sequence* sequence : waiting_) {
-    if (!sequence->is_suspect) continue;
+    if (!sequence->is_suspect || is_behind(*sequence)) continue;
     planned_ = sequence;
     if (!has_room(*sequence)) return nullptr;
     unfollow(*sequence);

@@ -66,6 +66,33 @@ void Scheduler::forget_prefixes() {
   for (Sequence* sequence : running_) sequence->cached.num_remembered = 0;
 }
 
+void Scheduler::abandon_all() noexcept {
+  ++stats_.num_broken_invariants;
+  for (const auto& sequence : sequences_) {
+    for (BlockTable& table : sequence->cached.tables) table.abandon();
+    if (sequence->has_ended) continue;
+    Stream::Impl& stream = *sequence->stream;
+    if (!stream.choices.empty()) ++stats_.num_errors;
+    stream.choices.clear();
+    stream.break_off(ErrorCode::internal);
+    leave_room(*sequence);
+    sequence->has_ended = true;
+  }
+  batch_.clear();
+  batch_.copies.clear();
+  planned_ = nullptr;
+  running_.clear();
+  waiting_.clear();
+  sequences_.clear();
+  cache_.reset();
+  num_suspects_ = 0;
+  num_paused_ = 0;
+  batch_limit_ = options_.max_sequences;
+  has_ended_ones_ = false;
+  next_deadline_ns_ = kNever;
+  wake_ns_ = 0;
+}
+
 void Scheduler::drop(Stream::Impl& stream) {
   break_off(stream);
   remove_ended();
@@ -160,11 +187,12 @@ void Scheduler::let_go(Sequence& sequence, bool keeps_prefix) {
   }
   sequence.num_computed = 0;
   sequence.is_running = false;
+  if (std::exchange(sequence.is_paused, false)) --num_paused_;
 }
 
-void Scheduler::leave_room(Sequence& sequence) {
+void Scheduler::leave_room(Sequence& sequence) noexcept {
   if (std::exchange(sequence.holds_place, false) && room_ != nullptr) {
-    room_->leave(sequence.num_prompt_tokens());
+    room_->leave(waiting_tokens(*sequence.request));
   }
 }
 
@@ -285,6 +313,7 @@ void Scheduler::read_stats(EngineStats& stats) const {
   stats = stats_;
   stats.groups = std::move(groups);
   stats.num_running = static_cast<int64_t>(running_.size());
+  stats.num_paused = num_paused_;
   stats.num_waiting = static_cast<int64_t>(waiting_.size());
   stats.batch_limit = batch_limit_;
   stats.groups.resize(cache_.groups().size());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/stream_impl.h"
@@ -39,9 +40,14 @@ struct WaitingKey {
   std::shared_ptr<OwnerLine> line;
 };
 
+/// What a request counts as while it waits: its prompt, once for each choice.
+inline int64_t waiting_tokens(const Request& request) {
+  return static_cast<int64_t>(request.prompt.size()) * request.num_choices;
+}
+
 struct Sequence {
   Sequence(std::shared_ptr<Stream::Impl> stream, std::shared_ptr<const Request> request,
-           const std::vector<TokenId>& end_tokens, uint64_t seed, int32_t choice);
+           std::shared_ptr<const std::vector<TokenId>> end_tokens, uint64_t seed, int32_t choice);
   /// A sequence that is dropped before its end tells its reader so.
   ~Sequence();
   Sequence(const Sequence&) = delete;  // others keep its address
@@ -50,12 +56,12 @@ struct Sequence {
   const std::shared_ptr<Stream::Impl> stream;
   const std::shared_ptr<const Request> request;
   const int32_t choice;
-  const std::vector<TokenId> end_tokens;  ///< those that end this request
+  const std::shared_ptr<const std::vector<TokenId>> end_tokens;  ///< those that end this request
   const Chain chain;
   int64_t max_tokens = 0;  ///< prompt and completion together never exceed it
   int64_t deadline_ns = kNever;
 
-  std::vector<TokenId> tokens;  ///< prompt and completion
+  std::vector<TokenId> tokens;  ///< prompt and completion; empty until it begins
   int64_t num_computed = 0;     ///< of these, whose keys and values are cached
   CachedTokens cached;
   int64_t num_scored = 1;  ///< prompt tokens whose log-probability is out; the first has none
@@ -70,11 +76,14 @@ struct Sequence {
   int32_t num_followers = 0;   ///< choices of its request that begin with its computed prompt
   Sequence* leader = nullptr;  ///< whom it follows
   bool is_running = false;
+  bool is_paused = false;    ///< runs, but is in no step: its reader is behind
   bool is_suspect = false;   ///< a step with it failed: it must pass one alone
   bool holds_place = false;  ///< counts as waiting in the WaitingRoom
   bool has_ended = false;    ///< its last event is out; it holds no blocks
 
-  int64_t num_tokens() const { return static_cast<int64_t>(tokens.size()); }
+  /// Prompt and completion. Choices that wait share the prompt of their request.
+  std::span<const TokenId> all_tokens() const { return tokens.empty() ? request->prompt : tokens; }
+  int64_t num_tokens() const { return static_cast<int64_t>(all_tokens().size()); }
   int64_t num_prompt_tokens() const { return static_cast<int64_t>(request->prompt.size()); }
   int64_t num_generated() const { return num_tokens() - num_prompt_tokens(); }
   bool wants_scores() const { return request->num_prompt_logprobs >= 0 && choice == 0; }

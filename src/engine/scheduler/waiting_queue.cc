@@ -71,6 +71,13 @@ void WaitingQueue::remove(Sequence& sequence) {
   if (--sequence.key.line->num_waiting == 0) --num_active_lines_;
 }
 
+void WaitingQueue::clear() noexcept {
+  sequences_.clear();
+  lines_.clear();
+  num_active_lines_ = 0;
+  virtual_time_ = 0;
+}
+
 void WaitingQueue::note_admission(Sequence& sequence, int64_t now_ns) {
   virtual_time_ = std::max(virtual_time_, sequence.key.tag);
   virtual_time_ += cost_of(sequence) / static_cast<double>(1 + num_active_lines_);

@@ -33,6 +33,8 @@ class WaitingQueue {
   /// Puts a sequence into its place.
   void add(Sequence& sequence, int64_t now_ns) noexcept;
   void remove(Sequence& sequence);
+  /// Nobody waits, and what owners had is forgotten, whatever was wrong.
+  void clear() noexcept;
   /// The sequence, which is removed by the caller, is admitted.
   void note_admission(Sequence& sequence, int64_t now_ns);
   /// Moves up who has waited long enough.

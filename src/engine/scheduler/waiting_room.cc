@@ -13,7 +13,7 @@ Result<void> WaitingRoom::enter(int64_t num_tokens) {
                  "", "try again later"};
   }
   // A request that is alone is let in, however long it is.
-  if (max_tokens_ > 0 && num_requests_ > 0 && num_tokens > max_tokens_ - num_tokens_) {
+  if (num_requests_ > 0 && num_tokens > max_tokens_ - num_tokens_) {
     return Error{ErrorCode::overloaded,
                  "requests with " + std::to_string(num_tokens_) + " tokens are waiting already; " +
                      std::to_string(max_tokens_) + " are allowed",

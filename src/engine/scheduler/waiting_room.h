@@ -1,5 +1,5 @@
-// How much may wait for the engine. Counts requests and their prompts' tokens, from the moment that
-// they are submitted until they begin or end. Thread-safe.
+// How much may wait for the engine. Counts requests and their prompts' tokens (those of each
+// choice), from the moment that they are submitted until they begin or end. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@ namespace headrace {
 
 class WaitingRoom {
  public:
-  /// `max_tokens` 0: no bound.
   WaitingRoom(int64_t max_requests, int64_t max_tokens)
       : max_requests_(max_requests), max_tokens_(max_tokens) {}
 

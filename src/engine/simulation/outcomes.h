@@ -29,6 +29,7 @@ struct OpenRequest {
   std::optional<Error> error;
   int64_t arrived_ns = 0;
   int64_t cancel_ns = INT64_MAX;
+  int64_t rests_until_ns = 0;     ///< nobody reads before
   int32_t cancelled_choice = -2;  ///< -2: none yet; -1: all
   bool has_ended = false;
 

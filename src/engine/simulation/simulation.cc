@@ -58,6 +58,8 @@ class World {
     engine.kv_events = true;
     engine.max_waiting = 4 + below(below(3) == 0 ? 20 : 200);
     engine.max_waiting_tokens = below(3) == 0 ? 200 + below(2000) : 0;
+    reads_late_ = below(4) == 0;
+    if (reads_late_) engine.max_unread_bytes = 1 + below(below(2) == 0 ? 1000 : 10000);
     engine.max_wait_ms = below(4) == 0 ? below(50) : 0;
     engine.aging_ms = 20 + below(500);
     engine.max_slowdown = below(2) == 0 ? 2.0 : 0;
@@ -113,6 +115,7 @@ class World {
     }
     if (options_.fail_allocation) options_.fail_allocation(-1);
     engine_->step(false);
+    for (const KvEvent& event : engine_->take_kv_events()) follow(event);
     check_end();
   }
 
@@ -213,7 +216,9 @@ class World {
     bool any = false;
     for (auto it = open_.begin(); it != open_.end();) {
       OpenRequest& open = it->second;
-      while (!open.has_ended && open.stream->wait_for(std::chrono::milliseconds(0))) {
+      if (reads_late_ && below(20) == 0) open.rests_until_ns = clock_->now_ns() + below(100) * kMs;
+      const bool rests = open.rests_until_ns > clock_->now_ns();
+      while (!rests && !open.has_ended && open.stream->wait_for(std::chrono::milliseconds(0))) {
         const auto event = open.stream->next();
         any = true;
         if (!event) {
@@ -271,6 +276,7 @@ class World {
   std::unique_ptr<EngineImpl> engine_;
   std::unique_ptr<SimulatedSessions> sessions_;
   int64_t max_rows_ = 0;
+  bool reads_late_ = false;  // so that requests pause
   std::optional<Workload> workload_;
   std::optional<Outcomes> outcomes_;
   std::map<int64_t, OpenRequest> open_;

@@ -1,6 +1,6 @@
 // The engine in a world of its own: virtual time, the checksum model, a seeded workload with
-// arrivals, cancels, deadlines, priorities, several choices, conversations and faults. For tests
-// and tools/simulate; a seed replays exactly.
+// arrivals, cancels, deadlines, priorities, several choices, conversations, readers who are late
+// and faults. For tests and tools/simulate; a seed replays exactly.
 #pragma once
 
 #include <cstdint>
