@@ -44,7 +44,7 @@ file(READ ${FOLDER}/page.css style)
 file(READ ${FOLDER}/page.js parts)
 
 file(WRITE ${OUTPUT} "// Made by cmake/bench_pages.cmake.
-#include \"cli/bench_page.h\"
+#include \"cli/bench/bench_page.h\"
 
 namespace headrace::cli {
 

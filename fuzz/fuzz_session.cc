@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "engine/session_file.h"
+#include "engine/session/session_file.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "engine/session_file.h"
+#include "engine/session/session_file.h"
 #include "kv/cache_group.h"
 
 using headrace::SessionHeader;

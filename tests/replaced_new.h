@@ -2,7 +2,11 @@
 // which defines allocate_for_test.
 #pragma once
 
+#include <malloc.h>
+
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -18,39 +22,57 @@ inline void* allocate_plainly(size_t size, size_t alignment) {
   return memory;
 }
 
+/// What is allocated now, of all threads.
+inline std::atomic<int64_t> num_live_allocations{0};
+inline std::atomic<int64_t> live_bytes{0};
+
+inline void* allocate_counted(size_t size, size_t alignment) {
+  void* memory = allocate_for_test(size, alignment);
+  num_live_allocations.fetch_add(1, std::memory_order_relaxed);
+  live_bytes.fetch_add(static_cast<int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
+  return memory;
+}
+
+inline void free_counted(void* memory) noexcept {
+  if (memory == nullptr) return;
+  num_live_allocations.fetch_sub(1, std::memory_order_relaxed);
+  live_bytes.fetch_sub(static_cast<int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
+  std::free(memory);
+}
+
 void* operator new(size_t size) {
-  return allocate_for_test(size, alignof(std::max_align_t));
+  return allocate_counted(size, alignof(std::max_align_t));
 }
 void* operator new[](size_t size) {
-  return allocate_for_test(size, alignof(std::max_align_t));
+  return allocate_counted(size, alignof(std::max_align_t));
 }
 void* operator new(size_t size, std::align_val_t alignment) {
-  return allocate_for_test(size, static_cast<size_t>(alignment));
+  return allocate_counted(size, static_cast<size_t>(alignment));
 }
 void* operator new[](size_t size, std::align_val_t alignment) {
-  return allocate_for_test(size, static_cast<size_t>(alignment));
+  return allocate_counted(size, static_cast<size_t>(alignment));
 }
 void operator delete(void* memory) noexcept {
-  std::free(memory);
+  free_counted(memory);
 }
 void operator delete[](void* memory) noexcept {
-  std::free(memory);
+  free_counted(memory);
 }
 void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
+  free_counted(memory);
 }
 void operator delete[](void* memory, size_t) noexcept {
-  std::free(memory);
+  free_counted(memory);
 }
 void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+  free_counted(memory);
 }
 void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+  free_counted(memory);
 }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  free_counted(memory);
 }
 void operator delete[](void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  free_counted(memory);
 }

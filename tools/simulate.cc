@@ -1,4 +1,4 @@
-// Runs seeds of the engine's simulation (src/engine/simulation.h), several at a time.
+// Runs seeds of the engine's simulation (src/engine/simulation/simulation.h), several at a time.
 //
 //   simulate [--seeds A..B] [--requests N] [--threads N] [--no-faults] [--memory-faults]
 //            [--sessions FOLDER]
@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/simulation.h"
+#include "engine/simulation/simulation.h"
 #include "tests/replaced_new.h"
 
 namespace {

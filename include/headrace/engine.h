@@ -65,7 +65,9 @@ class Engine {
   /// streams, so that one thread can read many: it waits here, then asks each
   /// Stream::wait_for(0ms).
   virtual uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) = 0;
-  /// The events since the last call, if the engine was made to keep them. From any thread.
+  /// The events since the last call, if the engine was made to keep them. Of so many that are not
+  /// taken (65 536) all are dropped, and a KvEvent::Kind::cleared comes in their place. From any
+  /// thread.
   virtual std::vector<KvEvent> take_kv_events() = 0;
   /// Forgets all prefixes that no request uses, before the next step.
   virtual void clear_prefix_cache() = 0;

@@ -19,7 +19,9 @@ struct KvEvent {
   using Hash = std::array<uint8_t, 16>;
 
   Kind kind = Kind::stored;
-  uint64_t number = 0;          ///< counts events
+  /// Counts events, those lost included: each has a larger one than the one before it, and one
+  /// larger by 1 unless it is `cleared`.
+  uint64_t number = 0;
   int32_t group = 0;            ///< the cache group
   Hash hash{};                  ///< of this block's tokens and all before them, in its scope
   Hash parent{};                ///< of the block before it

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/os/machine_load.h"
 #include "base/os/system_limits.h"
-#include "engine/sequence_group.h"
+#include "engine/scheduler/sequence_group.h"
 #include "model/registry.h"
 
 namespace headrace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "headrace/request.h"
 #include "headrace/result.h"
 #include "text/tokenizer.h"

@@ -74,10 +74,6 @@ uint64_t budget_bytes(uint64_t limit_bytes) {
   return limit_bytes - limit_bytes / 10;
 }
 
-uint64_t kv_budget_bytes(uint64_t available_bytes) {
-  return available_bytes - available_bytes / 4;
-}
-
 int64_t largest_context(const MemoryNeeds& needs, uint64_t limit_bytes, int64_t most) {
   const uint64_t budget = budget_bytes(limit_bytes);
   const auto fits = [&](int64_t tokens) { return total_bytes(needs, tokens) <= budget; };

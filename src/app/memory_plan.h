@@ -48,10 +48,6 @@ uint64_t total_bytes(const MemoryNeeds& needs, int64_t tokens);
 /// system.
 uint64_t budget_bytes(uint64_t limit_bytes);
 
-/// What a KV cache for many may take where `available_bytes` are left beside the loaded weights:
-/// the rest is for activations, answers, and the system.
-uint64_t kv_budget_bytes(uint64_t available_bytes);
-
 /// The largest number of tokens (a multiple of a block, at most `most`) whose KV fits beside
 /// weights and activations in budget_bytes(limit_bytes). 0: not even one block fits.
 int64_t largest_context(const MemoryNeeds& needs, uint64_t limit_bytes, int64_t most);

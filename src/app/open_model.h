@@ -14,7 +14,7 @@
 #include "base/cpu_features.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/engine_options.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
 #include "model/config.h"

@@ -1,7 +1,7 @@
 // See session_target.h.
 #include "app/session_target.h"
 
-#include "engine/session_file.h"
+#include "engine/session/session_file.h"
 
 namespace headrace {
 

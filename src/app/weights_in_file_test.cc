@@ -14,8 +14,8 @@
 #include "backend/cpu/test_tensors.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/engine_impl.h"
-#include "engine/sequence_group.h"
-#include "engine/session.h"
+#include "engine/scheduler/sequence_group.h"
+#include "engine/session/session.h"
 #include "model/model.h"
 #include "tests/format_models.h"
 

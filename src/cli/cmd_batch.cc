@@ -78,8 +78,7 @@ EngineOptions engine_options(const BatchArgs& args, const api::RequestLimits& li
   EngineOptions options;
   options.max_sequences = args.max_sequences;
   options.prefix_cache = !args.no_prefix_cache;
-  options.kv_bytes = args.kv_memory.empty() ? kv_budget_bytes(memory_available_bytes())
-                                            : *parse_bytes(args.kv_memory);
+  if (!args.kv_memory.empty()) options.kv_bytes = *parse_bytes(args.kv_memory);
   // As many as the lines in work may have: they are bounded already.
   options.max_waiting = std::min<int64_t>(
       int64_t{num_workers(args.max_sequences)} * static_cast<int64_t>(limits.max_prompts), 1 << 20);
@@ -220,7 +219,7 @@ void add_batch_options(std::vector<Option>& options, BatchArgs& args) {
   sequences.max_value = 1024;
   add(std::move(sequences));
   add(make_option("--kv-memory", "SIZE", "Memory of the KV cache: 512M, 2G, 1.5GB", &args.kv_memory,
-                  "for -np whole contexts, at most three quarters of the free memory"));
+                  "for -np whole contexts, at most half of the free memory"));
   add(make_option("--no-prefix-cache", "", "Compute each prompt as a whole, shared beginnings too",
                   &args.no_prefix_cache));
   Option order = make_option("--output-order", "ORDER",

@@ -10,12 +10,12 @@
 
 #include "app/bench.h"
 #include "base/os/signals.h"
-#include "cli/bench_output.h"
-#include "cli/bench_report.h"
-#include "cli/bench_setting.h"
+#include "cli/bench/bench_output.h"
+#include "cli/bench/bench_report.h"
+#include "cli/bench/bench_setting.h"
+#include "cli/bench/load_bench.h"
+#include "cli/bench/load_options.h"
 #include "cli/commands.h"
-#include "cli/load_bench.h"
-#include "cli/load_options.h"
 #include "cli/make_option.h"
 #include "cli/report.h"
 

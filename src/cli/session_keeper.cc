@@ -10,6 +10,7 @@
 #include "app/session_target.h"
 #include "base/os/signals.h"
 #include "cli/make_option.h"
+#include "cli/report.h"
 
 namespace headrace::cli {
 namespace {
@@ -25,6 +26,15 @@ class Watch {
  private:
   std::chrono::steady_clock::time_point from_ = std::chrono::steady_clock::now();
 };
+
+/// "NAME.2", or the next number for which there is no file.
+std::string unused_name(const std::string& name) {
+  std::error_code ignored;
+  for (int i = 2;; ++i) {
+    std::string tried = name + "." + std::to_string(i);
+    if (!std::filesystem::exists(tried, ignored)) return tried;
+  }
+}
 
 }  // namespace
 
@@ -52,6 +62,7 @@ Result<void> check_session_file(const SessionArgs& args) {
 
 Result<std::optional<LoadedSession>> SessionKeeper::load() {
   const Watch watch;
+  seen_ = stamp();
   auto loaded = engine_.load_session(args_.file, "");
   if (!loaded.ok()) {
     if (loaded.error().code == ErrorCode::not_found && !args_.read_only) {
@@ -65,11 +76,25 @@ Result<std::optional<LoadedSession>> SessionKeeper::load() {
   return std::optional(std::move(loaded).value());
 }
 
+SessionKeeper::Stamp SessionKeeper::stamp() const {
+  std::error_code time_error;
+  std::error_code size_error;
+  const auto time = std::filesystem::last_write_time(file_, time_error);
+  const auto size = std::filesystem::file_size(file_, size_error);
+  if (time_error || size_error) return std::nullopt;
+  return std::pair(time, size);
+}
+
 Result<void> SessionKeeper::save(std::span<const TokenId> tokens, std::string_view note) {
   if (!is_on() || args_.read_only) return {};
   const InterruptGuard guard({.catch_terminate = true});
   const Watch watch;
-  HEADRACE_ASSIGN(num_saved_, engine_.save_session(tokens, "", args_.file, note));
+  if (stamp() != seen_) {
+    file_ = unused_name(args_.file);
+    warn(args_.file + " was written by another program meanwhile; this goes to " + file_);
+  }
+  HEADRACE_ASSIGN(num_saved_, engine_.save_session(tokens, "", file_, note));
+  seen_ = stamp();
   save_ms_ = watch.ms();
   return {};
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -29,17 +31,20 @@ Result<void> check_session_file(const SessionArgs& args);
 class SessionKeeper {
  public:
   /// `args` and `engine` must outlive it.
-  SessionKeeper(const SessionArgs& args, Engine& engine) : args_(args), engine_(engine) {}
+  SessionKeeper(const SessionArgs& args, Engine& engine)
+      : args_(args), engine_(engine), file_(args.file) {}
 
   bool is_on() const { return !args_.file.empty(); }
   bool is_read_only() const { return args_.read_only; }
-  const std::string& file() const { return args_.file; }
+  /// Where it is saved.
+  const std::string& file() const { return file_; }
 
   /// What the file holds; nothing, if there is none of that name yet. Errors: those of
   /// Engine::load_session: a file that cannot be used is never taken for none.
   Result<std::optional<LoadedSession>> load();
-  /// Writes the file, unless it is only to be read. A Ctrl-C or SIGTERM meanwhile is without
-  /// effect. Errors: those of Engine::save_session.
+  /// Writes the file, unless it is only to be read. Where somebody else wrote it since load() or
+  /// the last save, it stays as it is, and another name beside it is taken, with a warning. A
+  /// Ctrl-C or SIGTERM meanwhile is without effect. Errors: those of Engine::save_session.
   Result<void> save(std::span<const TokenId> tokens, std::string_view note);
 
   /// Whether load() found a file.
@@ -51,8 +56,14 @@ class SessionKeeper {
   std::string stats_text() const;
 
  private:
+  /// What tells one content of the file from another: nothing where there is none.
+  using Stamp = std::optional<std::pair<std::filesystem::file_time_type, uintmax_t>>;
+  Stamp stamp() const;
+
   const SessionArgs& args_;
   Engine& engine_;
+  std::string file_;
+  Stamp seen_;  ///< when it was loaded or saved
   bool has_loaded_ = false;
   int64_t num_loaded_ = 0;
   int64_t num_saved_ = 0;

@@ -170,7 +170,6 @@ void EngineImpl::update_published() noexcept {
     for (size_t i = 0; i < block_bytes_.size(); ++i) {
       published_.groups[i].block_bytes = block_bytes_[i];
     }
-    if (options_.kv_events) scheduler_.prefix_log().move_to(kv_events_);
   } catch (const std::bad_alloc&) {
     // The next step tells it.
   }
@@ -189,8 +188,12 @@ uint64_t EngineImpl::wait_for_news(uint64_t seen, std::chrono::nanoseconds time)
 }
 
 std::vector<KvEvent> EngineImpl::take_kv_events() {
-  const std::lock_guard lock(published_mutex_);
-  return std::exchange(kv_events_, {});
+  if (!options_.kv_events) return {};
+  try {
+    return scheduler_.prefix_log().take();
+  } catch (const std::bad_alloc&) {
+    return {};  // the next call tells it
+  }
 }
 
 void EngineImpl::emit() noexcept {
@@ -236,9 +239,12 @@ Result<int64_t> EngineImpl::check_length(const Request& request) const {
   const std::string limit =
       (options_.context > capacity_ ? "the KV cache of " : "the context of ") +
       std::to_string(context);
-  if (num_prompt >= context) {
-    return Error{ErrorCode::context_length_exceeded, prompt_text + " leaves no room in " + limit,
-                 "prompt", "shorten it, or open the model with a larger context"};
+  const bool is_only_read = num_prompt == context && request.stop.max_tokens == 0;
+  if (num_prompt >= context && !is_only_read) {
+    return Error{
+        ErrorCode::context_length_exceeded, prompt_text + " leaves no room in " + limit, "prompt",
+        options_.context > capacity_ ? "shorten it, or give the KV cache more memory"
+                                     : "shorten it, or open the model with a larger context"};
   }
   const int64_t wanted = request.stop.max_tokens;
   if (wanted > context - num_prompt) {

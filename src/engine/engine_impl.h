@@ -22,9 +22,9 @@
 #include "engine/engine_options.h"
 #include "engine/inbox.h"
 #include "engine/runner.h"
-#include "engine/scheduler.h"
-#include "engine/session_file.h"
-#include "engine/waiting_room.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/scheduler/waiting_room.h"
+#include "engine/session/session_file.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
 
@@ -36,8 +36,13 @@ class Model;
 std::vector<int64_t> engine_blocks(const EngineOptions& options,
                                    std::span<const CacheGeometry> geometries);
 
+/// Their bytes, were EngineOptions::kv_tokens so many. `block_bytes`: of one block of each group.
+uint64_t engine_kv_bytes(EngineOptions options, int64_t kv_tokens,
+                         std::span<const CacheGeometry> geometries,
+                         std::span<const uint64_t> block_bytes);
+
 /// The largest EngineOptions::kv_tokens, at most that of `options`, for which the blocks take no
-/// more than `options.kv_bytes`. `block_bytes`: of one block of each group.
+/// more than `options.kv_bytes`.
 int64_t tokens_that_fit(const EngineOptions& options, std::span<const CacheGeometry> geometries,
                         std::span<const uint64_t> block_bytes);
 
@@ -124,9 +129,8 @@ class EngineImpl final : public Engine {
   std::mutex random_mutex_;  // guards parts_.random
   mutable std::mutex published_mutex_;
   std::condition_variable news_;
-  uint64_t num_published_ = 0;      // guarded by it
-  EngineStats published_;           // guarded by it
-  std::vector<KvEvent> kv_events_;  // guarded by it
+  uint64_t num_published_ = 0;  // guarded by it
+  EngineStats published_;       // guarded by it
   std::thread thread_;
 };
 

@@ -99,6 +99,64 @@ TEST(MemoryLadder, ThenPromptsShrinkThenFewerRunThenOneBeginsAgain) {
   fixture.expect_all_blocks_free();
 }
 
+// Though the one that goes on does not end: room was lost to one that is gone.
+TEST(MemoryLadder, MoreRunAgainWhenNobodyHadToGiveWayForAWhile) {
+  Fixture fixture(tight_options(448), kOneGroup);
+  auto long_stream = fixture.submit(long_request(0, 40, 250));
+  auto other = fixture.submit(long_request(300, 200, 190));
+  do {
+    fixture.engine->step(false);
+    ASSERT_FALSE(fixture.scheduler().is_idle());
+  } while (rung(fixture, MemoryRung::preempt) == 0);
+  ASSERT_EQ(fixture.engine->stats().batch_limit, 1);
+  other.cancel();
+  const Request small = long_request(900, 4, 3);
+  auto small_stream = fixture.submit(small);
+  for (int i = 0; i < 40; ++i) fixture.engine->step(false);
+  EXPECT_EQ(fixture.scheduler().num_running(), 1U) << "the long one";
+  EXPECT_EQ(fixture.engine->stats().num_length, 1) << "the small one";
+  expect_same(read(small_stream), expected(small, 400));
+}
+
+// It needs more room than is left beside those that began again before it, and others keep coming.
+TEST(MemoryLadder, WhoseStepFailedIsNotOvertakenForever) {
+  Fixture fixture(tight_options(496), kOneGroup);
+  std::vector<Request> requests{long_request(0, 60, 80), long_request(300, 60, 80),
+                                long_request(600, 280, 60)};
+  std::vector<Stream> streams;
+  for (const Request& request : requests) streams.push_back(fixture.submit(request));
+  while (fixture.scheduler().cache().groups().front().pool().num_unreferenced() > 0) {
+    fixture.engine->step(false);
+    ASSERT_FALSE(fixture.scheduler().is_idle());
+  }
+  ASSERT_EQ(fixture.scheduler().num_running(), 3U);
+  fixture.runner->fail_next_step();
+  std::vector<Stream> others;
+  for (int i = 0; i < 400; ++i) {
+    if (fixture.scheduler().num_waiting() < 8) {
+      others.push_back(fixture.submit(long_request(static_cast<TokenId>(i), 60, 60)));
+    }
+    fixture.engine->step(false);
+    if (i == 10) {
+      EXPECT_EQ(fixture.scheduler().num_running(), 2U) << "nobody begins before it";
+    }
+  }
+  EXPECT_EQ(fixture.engine->stats().num_failed_steps, 1);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    SCOPED_TRACE(i);
+    std::vector<TokenId> tokens;
+    bool has_ended = false;
+    while (!has_ended && streams[i].wait_for(std::chrono::milliseconds(0))) {
+      const auto event = streams[i].next();
+      has_ended = !event.has_value();
+      if (!event) continue;
+      if (const auto* token = std::get_if<TokenEvent>(&*event)) tokens.push_back(token->id);
+    }
+    EXPECT_TRUE(has_ended);
+    EXPECT_EQ(tokens, expected(requests[i], 400).tokens);
+  }
+}
+
 TEST(MemoryLadder, TheLowestClassGivesWay) {
   Fixture fixture(tight_options(400), kOneGroup);
   Request urgent = long_request(0, 40, 250);
@@ -194,6 +252,21 @@ TEST(MemoryLadder, ALighterModelMustReadTheSameTokens) {
 // A full pool over many requests of random lengths: nearly all slots of held blocks are in use, and
 // it does not get worse. Beside it, what a cache would use that sets aside the longest length for
 // each, as engines without blocks do.
+// No blocks are kept for those that have all they will ever need.
+TEST(KvUtilisation, ACacheForSoManyHasRoomForSoMany) {
+  EngineOptions options = tight_options(0);
+  options.max_sequences = 8;
+  options.kv_tokens = 8 * 32;
+  options.kv_bytes = 1;  // no blocks besides
+  Fixture fixture(options, kOneGroup);
+  std::vector<Stream> streams;
+  for (TokenId i = 0; i < 8; ++i) streams.push_back(fixture.submit(long_request(50 * i, 20, 12)));
+  for (int i = 0; i < 4; ++i) fixture.engine->step(false);
+  EXPECT_EQ(fixture.scheduler().num_running(), 8U);
+  fixture.run_until_idle();
+  EXPECT_EQ(rung(fixture, MemoryRung::preempt), 0);
+}
+
 TEST(KvUtilisation, StaysHighAtAFullPool) {
   constexpr int64_t kContext = 2000;
   constexpr int kNumRequests = 10000;

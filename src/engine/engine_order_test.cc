@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/step_pacer.h"
+#include "engine/scheduler/step_pacer.h"
 #include "engine/test_engine.h"
 
 namespace headrace {
@@ -151,6 +151,21 @@ TEST(EngineOrder, WaitsForCompanyNoLongerThanToldTo) {
   EXPECT_EQ(fixture.scheduler().num_running(), 4U);
 }
 
+TEST(EngineOrder, WhoRunsDoesNotWaitForOthersCompany) {
+  EngineOptions options = small_options();
+  options.max_wait_ms = 1000;
+  Fixture fixture(options);
+  auto running = fixture.submit(request_of(prompt_of(5, 1), 100, 5));
+  fixture.engine->step(false);
+  fixture.clock->advance_ms(1001);
+  fixture.engine->step(false);
+  ASSERT_EQ(fixture.scheduler().num_running(), 1U);
+  auto waiting = fixture.submit(request_of(prompt_of(5, 300), 3, 5));
+  fixture.engine->step(false);
+  ASSERT_EQ(fixture.scheduler().num_waiting(), 1U);
+  EXPECT_EQ(fixture.scheduler().wake_ns(), 0) << "the engine's thread would sleep";
+}
+
 TEST(EngineOrder, CompanyIsOfLikeLength) {
   EngineOptions options = small_options();
   options.max_wait_ms = 50;
@@ -190,6 +205,7 @@ TEST(EngineDeadlines, EndARequestWhereverItIs) {
     fixture.clock->advance_ms(41);
     fixture.engine->step(false);
     EXPECT_EQ(read_choices(stream, 2)[1].error.value().code, ErrorCode::deadline_exceeded);
+    EXPECT_EQ(fixture.engine->stats().num_expired, 1);
     EXPECT_LE(fixture.scheduler().num_running(), 1U);
     fixture.run_until_idle();
     expect_same(read(kept), expected(other, 200));

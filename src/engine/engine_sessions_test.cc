@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "engine/session_file.h"
+#include "engine/session/session_file.h"
 #include "engine/test_engine.h"
 
 namespace headrace {

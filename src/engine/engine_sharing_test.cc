@@ -249,6 +249,23 @@ TEST(EnginePrefixes, AreForgottenWhenTold) {
   }
 }
 
+TEST(EnginePrefixes, WhatRunsIsFoundAgainAfterThat) {
+  Fixture fixture(small_options());
+  Request request = request_of(prompt_of(60, 1), 60, 5);
+  request.stop.ignore_eos = true;
+  auto stream = fixture.submit(request);
+  for (int i = 0; i < 20; ++i) fixture.engine->step(false);
+  fixture.engine->clear_prefix_cache();
+  fixture.run_until_idle();
+  const Outcome first = read(stream);
+  expect_same(first, expected(request, 200));
+  request.prompt.insert(request.prompt.end(), first.tokens.begin(), first.tokens.end());
+  request.stop.max_tokens = 1;
+  auto again = fixture.submit(request);
+  fixture.run_until_idle();
+  EXPECT_EQ(read(again).finish->stats.cached_tokens, 60 + 60 - 1);
+}
+
 TEST(EngineKvEvents, TellWhatCanBeFound) {
   EngineOptions options = roomy_options();
   options.kv_events = true;
@@ -267,6 +284,23 @@ TEST(EngineKvEvents, TellWhatCanBeFound) {
   events = fixture.engine->take_kv_events();
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, KvEvent::Kind::cleared);
+}
+
+TEST(EngineKvEvents, OfAnEngineThatNobodyListensToAreDropped) {
+  EngineOptions options = small_options();
+  options.kv_events = true;
+  Fixture fixture(options, {{.block_tokens = 1, .window = 0}});
+  for (TokenId i = 0; i < 400; ++i) {  // about 150 000 blocks that become known and are given up
+    auto stream = fixture.submit(request_of(prompt_of(190, i), 1, 5));
+    fixture.run_until_idle();
+  }
+  const auto events = fixture.engine->take_kv_events();
+  EXPECT_LE(events.size(), 65'537U);
+  EXPECT_GT(events.size(), 1000U);
+  EXPECT_EQ(events.front().kind, KvEvent::Kind::cleared);
+  for (size_t i = 1; i < events.size(); ++i) {
+    ASSERT_EQ(events[i].number, events[i - 1].number + 1);
+  }
 }
 
 }  // namespace

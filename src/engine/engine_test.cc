@@ -2,6 +2,8 @@
 // where a test says so, virtual time.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -109,6 +111,42 @@ TEST(Engine, NoTokensWantedFinishesAtOnce) {
   EXPECT_EQ(fixture.runner->num_steps(), 0);
 }
 
+TEST(Engine, APromptThatFillsTheContextCanBeScored) {
+  Fixture fixture(small_options());
+  Request request = request_of(prompt_of(200, 1), 0, 5);
+  request.num_prompt_logprobs = 0;
+  auto stream = fixture.submit(request);
+  fixture.run_until_idle();
+  size_t num_scores = 0;
+  while (const auto event = stream.next()) {
+    if (const auto* scores = std::get_if<PromptLogprobsEvent>(&*event)) {
+      num_scores += scores->tokens.size();
+    }
+  }
+  EXPECT_EQ(num_scores, 199U);
+  request.prompt.push_back(3);
+  EXPECT_FALSE(fixture.engine->submit(request).ok());
+}
+
+// The token that ends a request is not one of its tokens, and takes no part in its pace.
+TEST(Engine, TimesAreThoseOfTokensThatWereTold) {
+  Fixture fixture(small_options());
+  Request request = request_of(prompt_of(10, 1), 30, 5);
+  request.stop.ignore_eos = true;
+  const Outcome plain = expected(request, 200);
+  size_t at = 5;  // of a token that was not said before
+  while (std::count(plain.tokens.begin(), plain.tokens.begin() + at, plain.tokens[at]) > 0) ++at;
+  request.stop.stop_token_ids = {plain.tokens[at]};
+  auto stream = fixture.submit(request);
+  while (!fixture.scheduler().is_idle() || fixture.engine->stats().num_steps == 0) {
+    fixture.engine->step(false);
+    fixture.clock->advance_ms(10);
+  }
+  const Outcome got = read(stream);
+  ASSERT_EQ(got.tokens.size(), at);
+  EXPECT_NEAR(got.finish->stats.decode_ms, 10.0 * static_cast<double>(at - 1), 1);
+}
+
 TEST(Engine, StopTokensEndAndAreNotEmitted) {
   Fixture fixture(small_options());
   Request request = request_of({5, 6}, 50, 3);
@@ -152,7 +190,10 @@ TEST(Engine, RefusesAtTheDoor) {
 }
 
 TEST(Engine, CancelFreesTheBlocksWithinAStep) {
-  Fixture fixture(small_options());
+  EngineOptions options = small_options();
+  options.prefix_cache = false;
+  Fixture fixture(options);
+  int64_t num_cancelled = 0;
   for (const int steps_before : {0, 1, 5}) {  // queued, in its prompt, generating
     auto cancelled = fixture.engine->submit(request_of(prompt_of(60, 2), 100, 4));
     const Request other = request_of(prompt_of(20, 9), 30, 4);
@@ -161,6 +202,10 @@ TEST(Engine, CancelFreesTheBlocksWithinAStep) {
     cancelled->cancel();
     fixture.engine->step(false);
     EXPECT_LE(fixture.engine->scheduler().num_running(), 1U);
+    EXPECT_EQ(fixture.engine->stats().num_cancelled, ++num_cancelled);
+    // Only the other one's blocks are held: those of 20 tokens and of what it has said.
+    const BlockPool& pool = fixture.scheduler().cache().groups().front().pool();
+    EXPECT_LE(pool.num_blocks() - pool.num_unreferenced(), 2);
     EXPECT_EQ(read(*cancelled).finish->reason, FinishReason::cancelled);
     fixture.run_until_idle();
     expect_same(read(*kept), expected(other, 200));
@@ -227,6 +272,7 @@ TEST(Engine, LogitsThatAreNoNumbersFailTheirRequestAlone) {
   expect_same(read(good_stream), expected(good, 200));
   ASSERT_TRUE(read(bad_stream).error.has_value());
   EXPECT_EQ(fixture.engine->stats().num_errors, 1);
+  EXPECT_EQ(fixture.engine->stats().num_bad_logits, 1);
   EXPECT_EQ(fixture.engine->stats().num_failed_steps, 0);
 }
 
@@ -303,6 +349,22 @@ TEST(EngineThread, OneThreadReadsManyStreams) {
   for (size_t i = 0; i < streams.size(); ++i) {
     EXPECT_EQ(got[i], expected(requests[i], 200).tokens);
   }
+}
+
+TEST(EngineThread, AWaitWithoutEnd) {
+  Fixture fixture(small_options());
+  Stream stream = fixture.submit(request_of({1, 2, 3}, 4, 1));
+  std::atomic<bool> has_news = false;
+  std::atomic<bool> is_over = false;
+  std::thread reader([&] {
+    has_news = stream.wait_for(std::chrono::milliseconds::max());
+    is_over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(is_over) << "there was nothing to tell";
+  fixture.run_until_idle();
+  reader.join();
+  EXPECT_TRUE(has_news);
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ Result<EngineOptions> completed(EngineOptions options, const ModelInfo& model) {
                      std::to_string(options.block_tokens),
                  "block_tokens", ""};
   }
-  if (options.kv_tokens == 0) options.kv_tokens = options.max_sequences * options.context;
+  if (options.kv_tokens == 0) {
+    options.kv_tokens = std::max(options.max_sequences * options.context, 2 * options.block_tokens);
+  }
   HEADRACE_TRY(check_option("kv_tokens", options.kv_tokens, 2 * options.block_tokens,
                             std::numeric_limits<int64_t>::max() / 2));
   HEADRACE_TRY(check_option("max_waiting", options.max_waiting, 1, 1 << 20));
@@ -61,9 +63,9 @@ std::vector<int64_t> engine_blocks(const EngineOptions& options,
   const int64_t longest = std::min(options.context, options.kv_tokens);
   for (const CacheGeometry& geometry : geometries) {
     const int64_t one = max_blocks_held(geometry, longest, options.chunk_tokens);
-    // Sequences that share kv_tokens waste at most part of a block each.
-    const int64_t shared =
-        ceil_div(options.kv_tokens, geometry.block_tokens) + options.max_sequences - 1;
+    // Sequences that share kv_tokens waste at most part of a block each. Bytes are bytes.
+    const int64_t parts = options.kv_bytes > 0 ? 0 : options.max_sequences - 1;
+    const int64_t shared = ceil_div(options.kv_tokens, geometry.block_tokens) + parts;
     // A window's blocks are few; as many again keep the ends of prefixes for later.
     const bool keeps_more =
         geometry.window > 0 && options.prefix_cache && options.max_sequences > 1;
@@ -73,18 +75,22 @@ std::vector<int64_t> engine_blocks(const EngineOptions& options,
   return out;
 }
 
+uint64_t engine_kv_bytes(EngineOptions options, int64_t kv_tokens,
+                         std::span<const CacheGeometry> geometries,
+                         std::span<const uint64_t> block_bytes) {
+  options.kv_tokens = kv_tokens;
+  const auto blocks = engine_blocks(options, geometries);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    bytes = saturating_add(bytes, saturating_mul(static_cast<uint64_t>(blocks[i]), block_bytes[i]));
+  }
+  return bytes;
+}
+
 int64_t tokens_that_fit(const EngineOptions& options, std::span<const CacheGeometry> geometries,
                         std::span<const uint64_t> block_bytes) {
   const auto fits = [&](int64_t tokens) {
-    EngineOptions tried = options;
-    tried.kv_tokens = tokens;
-    const auto blocks = engine_blocks(tried, geometries);
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      bytes =
-          saturating_add(bytes, saturating_mul(static_cast<uint64_t>(blocks[i]), block_bytes[i]));
-    }
-    return bytes <= options.kv_bytes;
+    return engine_kv_bytes(options, tokens, geometries, block_bytes) <= options.kv_bytes;
   };
   if (fits(options.kv_tokens)) return options.kv_tokens;
   int64_t low = 0;  // blocks that fit
@@ -116,11 +122,12 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& w
   if (options.kv_bytes > 0) {
     options.kv_tokens = tokens_that_fit(options, geometries, bytes);
     if (options.kv_tokens < 2 * options.block_tokens) {
+      const uint64_t least = engine_kv_bytes(options, 2 * options.block_tokens, geometries, bytes);
       return Error{ErrorCode::resource_exhausted,
                    "a KV cache of " + std::to_string(options.kv_bytes) +
                        " bytes does not hold two blocks of " +
                        std::to_string(options.block_tokens) + " tokens",
-                   "kv_bytes", "give more"};
+                   "kv_bytes", "give " + std::to_string(least) + " or more"};
     }
   }
   const auto num_blocks = engine_blocks(options, geometries);

@@ -11,7 +11,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "checkpoint/checkpoint.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "model/model.h"
 #include "tests/format_models.h"
 #include "tests/replaced_new.h"

@@ -3,14 +3,15 @@
 // of this program, so it is one of its own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <new>
 #include <utility>
 #include <vector>
 
-#include "engine/checksum_runner.h"
 #include "engine/engine_impl.h"
+#include "engine/simulation/checksum_runner.h"
 #include "tests/replaced_new.h"
 
 namespace {
@@ -121,6 +122,33 @@ TEST(EngineWithoutMemory, EveryAllocationMayFail) {
   EXPECT_GT(num_failed, 50);
 }
 
+// Who drops a stream, moves another one into it or cancels needs no memory.
+TEST(EngineWithoutMemory, CancellingNeedsNone) {
+  const auto engine = small_engine();
+  std::vector<Stream> streams;
+  for (TokenId i = 0; i < 40; ++i) streams.push_back(submit(*engine, 10 + i, 50, 2));
+  Stream replaced = submit(*engine, 60, 50);
+  Stream other = submit(*engine, 61, 50);
+  engine->step(false);
+  Stream cancelled = submit(*engine, 62, 50, 3);
+  allocations_left = 0;
+  streams.clear();
+  cancelled.cancel(1);
+  cancelled.cancel(1);
+  cancelled.cancel(kMaxChoices);  // there is no such choice
+  cancelled.cancel();
+  replaced = std::move(other);
+  const int left = std::exchange(allocations_left, -1);
+  EXPECT_EQ(left, 0);  // none was asked for
+  engine->step(false);
+  EXPECT_EQ(engine->scheduler().num_running() + engine->scheduler().num_waiting(), 1U);
+  EXPECT_TRUE(ends_well(cancelled, 3));
+  replaced.cancel();
+  engine->step(false);
+  EXPECT_TRUE(ends_well(replaced));
+  EXPECT_TRUE(engine->scheduler().is_idle());
+}
+
 // A session that there is no memory for is an error, leaves no file and changes nothing.
 TEST(EngineWithoutMemory, SessionsAreSavedAndLoadedOrNot) {
   namespace fs = std::filesystem;
@@ -164,6 +192,36 @@ TEST(EngineWithoutMemory, SessionsAreSavedAndLoadedOrNot) {
   }
   EXPECT_GT(num_failed, 20);
   EXPECT_EQ(group.num_cached(), 4);  // 20 and 40 tokens, all but the last computed
+}
+
+// Whatever requests leave behind would show: nothing does, not even in vectors that grow.
+TEST(EngineMemory, DoesNotGrowWithRequests) {
+  constexpr int kNumRequests = 100'000;
+  const auto engine = small_engine(false);
+  // Most of any moment between requests of the first tenth, and of the last.
+  int64_t most_allocations[2] = {};
+  int64_t most_bytes[2] = {};
+  for (int i = 0; i < kNumRequests; i += 4) {
+    for (int j = 0; j < 4; ++j) {
+      // Of different prompts, so that the prefix cache fills up and gives up blocks; some are
+      // cancelled, some have several choices.
+      const auto first = static_cast<TokenId>((i + j) * 7 % 900 + 50);
+      Stream stream = submit(*engine, first, 1 + j, j == 1 ? 2 : 1);
+      if (j == 2) stream.cancel();
+      for (int step = 0; step < 12; ++step) engine->step(false);
+      ASSERT_TRUE(ends_well(stream, j == 1 ? 2 : 1));
+    }
+    if (i >= kNumRequests / 10 && i < kNumRequests / 10 * 9) continue;
+    const size_t part = i < kNumRequests / 2 ? 0 : 1;
+    most_allocations[part] = std::max(most_allocations[part], num_live_allocations.load());
+    most_bytes[part] = std::max(most_bytes[part], live_bytes.load());
+  }
+  ASSERT_TRUE(engine->scheduler().is_idle());
+  const EngineStats stats = engine->stats();
+  EXPECT_EQ(stats.num_stopped + stats.num_length + stats.num_cancelled, kNumRequests / 4 * 5);
+  EXPECT_GT(most_bytes[0], 10'000);  // they are counted
+  EXPECT_EQ(most_allocations[1], most_allocations[0]);
+  EXPECT_EQ(most_bytes[1], most_bytes[0]);
 }
 
 // Also where memory runs out while the engine is destroyed.

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "engine/batch.h"
+#include "engine/scheduler/batch.h"
 #include "headrace/model.h"
 #include "headrace/result.h"
 

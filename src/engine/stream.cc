@@ -1,4 +1,5 @@
 // See stream_impl.h and headrace/engine.h.
+#include <algorithm>
 #include <utility>
 
 #include "engine/inbox.h"
@@ -54,12 +55,14 @@ std::optional<Event> Stream::Impl::next() {
 }
 
 bool Stream::Impl::wait_for(std::chrono::milliseconds time) {
+  constexpr std::chrono::milliseconds kLongest = std::chrono::years(1);  // no sum overflows
+  time = std::min(time, kLongest);
   std::unique_lock lock(mutex_);
   const auto has_news = [&] { return !events_.empty() || has_ended_; };
   return time.count() <= 0 ? has_news() : arrived_.wait_for(lock, time, has_news);
 }
 
-void Stream::Impl::cancel(int32_t choice) {
+void Stream::Impl::cancel(int32_t choice) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (has_ended_) return;

@@ -2,6 +2,8 @@
 // `choices`.
 #pragma once
 
+#include <bitset>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -36,10 +38,20 @@ class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
   std::optional<Event> next();
   bool wait_for(std::chrono::milliseconds time);
   /// Asks the engine to cancel a choice, or with -1 all, unless the end has been pushed already.
-  void cancel(int32_t choice);
+  /// Needs no memory: a stream is dropped where there may be none.
+  void cancel(int32_t choice) noexcept;
 
   /// The request's sequences that have not ended. The engine's thread alone may touch them.
   std::vector<Sequence*> choices;
+
+  /// What is to be cancelled, and this stream's place in the inbox's list of those that have
+  /// something to be. The inbox's lock guards it.
+  struct Cancels {
+    std::bitset<kMaxChoices> choices;
+    std::shared_ptr<Impl> next;
+    bool are_listed = false;
+  };
+  Cancels cancels;
 
  private:
   const std::shared_ptr<Inbox> inbox_;

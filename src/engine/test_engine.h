@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/checksum_runner.h"
 #include "engine/engine_impl.h"
+#include "engine/simulation/checksum_runner.h"
 
 namespace headrace {
 

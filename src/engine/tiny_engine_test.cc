@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 
 #include "engine/engine_impl.h"
 #include "engine/kv_memory.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "tests/tiny_engine.h"
 
 namespace headrace {
@@ -113,14 +115,16 @@ TEST(TinyEngine, AnswersDoNotDependOnCompany) {
   }
 }
 
-// A weight that is NaN: every request fails clearly and the engine lives.
-TEST(TinyEngine, NaNLogitsFailTheRequest) {
+// A weight that is no number: every request fails clearly and the engine lives.
+class TinyEngineWith : public testing::TestWithParam<float> {};
+
+TEST_P(TinyEngineWith, ABadWeightFailsTheRequest) {
   test::TinyModel tiny = test::tiny_metadata({});
   test::add_tiny_tensors(tiny);
   test::TinyModel broken = test::tiny_metadata({});
   for (const auto& [name, tensor] : tiny.tensors) {
     auto values = tensor.values;
-    if (name == "output_norm.weight") values[0] = NAN;
+    if (name == "output_norm.weight") values[0] = GetParam();
     broken.add(name, tensor.shape, values);
   }
   const Loaded loaded(broken);
@@ -134,10 +138,21 @@ TEST(TinyEngine, NaNLogitsFailTheRequest) {
     ASSERT_TRUE(stream.ok());
     const auto event = stream->next();
     ASSERT_TRUE(event && std::holds_alternative<ErrorEvent>(*event));
-    EXPECT_NE(std::get<ErrorEvent>(*event).error.message.find("NaN"), std::string::npos);
+    const std::string& message = std::get<ErrorEvent>(*event).error.message;
+    EXPECT_TRUE(message.find("NaN") != std::string::npos ||
+                message.find("Inf") != std::string::npos)
+        << message;
     EXPECT_FALSE(stream->next().has_value());
   }
+  uint64_t seen = 0;
+  while ((*engine)->stats().num_bad_logits < 2) {  // counted once the step is over
+    seen = (*engine)->wait_for_news(seen, std::chrono::seconds(10));
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TinyEngineWith,
+                         testing::Values(NAN, std::numeric_limits<float>::infinity(),
+                                         -std::numeric_limits<float>::infinity()));
 
 TEST(MakeEngine, ChecksItsOptions) {
   const Loaded loaded = tiny_gemma3();
@@ -152,6 +167,12 @@ TEST(MakeEngine, ChecksItsOptions) {
   EXPECT_EQ(error_of({.max_sequences = 0}), "max_sequences");
   EXPECT_EQ(error_of({.context = 100, .kv_tokens = 31}), "kv_tokens");
   EXPECT_EQ(error_of({.context = 100, .kv_bytes = 100}), "kv_bytes");
+  EXPECT_EQ(error_of({.context = 16}), "") << "less than the smallest cache";
+  // What is refused says what is enough, also for many sequences.
+  const auto bytes = block_bytes(*loaded.model, KvType::f16, 16);
+  const uint64_t least = 2 * std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  EXPECT_EQ(error_of({.context = 100, .max_sequences = 64, .kv_bytes = least - 1}), "kv_bytes");
+  EXPECT_EQ(error_of({.context = 100, .max_sequences = 64, .kv_bytes = least}), "");
   EXPECT_EQ(error_of({.max_slowdown = 1}), "max_slowdown");
   auto engine = make_engine(*loaded.model, {});
   ASSERT_TRUE(engine.ok());

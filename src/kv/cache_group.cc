@@ -55,8 +55,9 @@ void CacheGroup::release(int32_t block) {
 int32_t CacheGroup::remember(int32_t block, const BlockHash& hash, const BlockHash& parent,
                              std::span<const TokenId> tokens) {
   HEADRACE_CHECK_GT(pool_.references(block), 0);
+  const bool was_known = prefixes_.contains(block);
   const int32_t found = prefixes_.insert(block, hash, parent, tokens);
-  if (found == block && log_ != nullptr) log_->stored(number_, hash, parent, tokens);
+  if (found == block && !was_known && log_ != nullptr) log_->stored(number_, hash, parent, tokens);
   return found;
 }
 

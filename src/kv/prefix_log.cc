@@ -2,7 +2,6 @@
 #include "kv/prefix_log.h"
 
 #include <cstring>
-#include <iterator>
 #include <new>
 #include <utility>
 
@@ -28,13 +27,21 @@ void PrefixLog::removed(int32_t group, const BlockHash& hash, const BlockHash& p
 }
 
 void PrefixLog::cleared() noexcept {
+  const std::lock_guard lock(mutex_);
+  drop_all();
+}
+
+// Only the last `cleared` is told: it says what those before it do.
+void PrefixLog::drop_all() noexcept {
   events_.clear();
   has_lost_ = true;
+  lost_number_ = next_number_++;
 }
 
 void PrefixLog::add(KvEvent::Kind kind, int32_t group, const BlockHash& hash,
                     const BlockHash& parent, std::span<const TokenId> tokens) noexcept {
-  if (events_.size() >= max_events_) cleared();
+  const std::lock_guard lock(mutex_);
+  if (events_.size() >= max_events_) drop_all();
   try {
     KvEvent event{.kind = kind,
                   .number = next_number_,
@@ -45,22 +52,20 @@ void PrefixLog::add(KvEvent::Kind kind, int32_t group, const BlockHash& hash,
     events_.push_back(std::move(event));
     ++next_number_;
   } catch (const std::bad_alloc&) {
-    cleared();
+    drop_all();
   }
 }
 
-void PrefixLog::move_to(std::vector<KvEvent>& out) {
-  out.reserve(out.size() + events_.size() + 1);
-  if (std::exchange(has_lost_, false)) {
-    // Its number is that of the first event after it: those lost have none.
+std::vector<KvEvent> PrefixLog::take() {
+  const std::lock_guard lock(mutex_);
+  if (has_lost_) {
     KvEvent lost;
     lost.kind = KvEvent::Kind::cleared;
-    lost.number = events_.empty() ? next_number_ : events_.front().number;
-    out.push_back(std::move(lost));
+    lost.number = lost_number_;
+    events_.insert(events_.begin(), std::move(lost));
+    has_lost_ = false;
   }
-  out.insert(out.end(), std::make_move_iterator(events_.begin()),
-             std::make_move_iterator(events_.end()));
-  events_.clear();
+  return std::exchange(events_, {});
 }
 
 }  // namespace headrace

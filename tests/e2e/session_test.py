@@ -166,6 +166,29 @@ class Chat(Session):
         self.chat("/save messages.json\n", *args)
         return json.loads((self.folder / "messages.json").read_text())
 
+    def test_two_at_once_lose_nothing(self):
+        first = subprocess.Popen(
+            [harness.BINARY, "chat", "-m", str(self.tiny()), *ALWAYS_A, "-n", "3", "--session", FILE],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder,
+            env=self.environment())
+        try:
+            first.stdin.write(b"from the first\n")
+            first.stdin.flush()
+            first.stdout.read(1)  # it has begun to answer
+            self.chat("from the second\n")
+            second = (self.folder / FILE).read_bytes()
+            _, err = first.communicate(timeout=60)
+        finally:
+            first.kill()
+            first.wait()
+        self.assertEqual(first.returncode, 0, err)
+        self.assertIn(FILE + ".2", err.decode())
+        self.assertEqual((self.folder / FILE).read_bytes(), second)
+        said = self.messages()
+        self.assertEqual(said[0]["content"], "from the second")
+        (self.folder / (FILE + ".2")).rename(self.folder / FILE)
+        self.assertEqual(self.messages()[0]["content"], "from the first")
+
     def test_a_conversation_goes_on(self):
         self.chat("hello\n", "--system", "Be brief.")
         self.assertEqual(

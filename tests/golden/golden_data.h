@@ -12,7 +12,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "base/os/system_limits.h"
 #include "checkpoint/checkpoint.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "headrace/token.h"
 #include "model/model.h"
 #include "tests/conformance.h"

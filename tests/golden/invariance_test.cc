@@ -110,6 +110,7 @@ struct Setting {
   int64_t chunk_tokens;
   bool prefix_cache;
   bool is_tight;  ///< memory for two of the longest only
+  int64_t context = 640;
 };
 
 class Invariance : public testing::TestWithParam<GoldenModel> {
@@ -163,7 +164,7 @@ class Invariance : public testing::TestWithParam<GoldenModel> {
   std::unique_ptr<EngineImpl> make_watched(const Setting& setting) {
     EngineOptions options;
     options.kv_type = kKvType;
-    options.context = 640;
+    options.context = setting.context;
     options.max_sequences = setting.max_sequences;
     options.chunk_tokens = std::max(setting.chunk_tokens, setting.max_sequences);
     options.prefix_cache = setting.prefix_cache;
@@ -274,6 +275,32 @@ TEST_P(Invariance, EveryCopyGivesTheSame) {
   if (is_long_) {
     EXPECT_GT(num_preemptions_, 0);
   }
+}
+
+// Windows slide over most of it, so that what is found again is not what the first one left.
+TEST_P(Invariance, ALongPromptAgainAndAgain) {
+  std::mt19937 random(5);
+  Request request = some_request(random, 1464, 16);
+  request.sampling.temperature = 0;
+  watched_ = std::make_unique<WatchedModel>(*loaded_.model);
+  std::set<std::vector<TokenId>> outputs;
+  for (const bool prefix_cache : {false, true}) {
+    const auto engine = make_watched({2, 256, prefix_cache, false, 1600});
+    int64_t last_found = 0;
+    for (int i = 0; i < (prefix_cache ? 4 : 1); ++i) {
+      auto stream = engine->submit(request);
+      ASSERT_TRUE(stream.ok()) << stream.error().to_string();
+      do {
+        engine->step(false);
+      } while (!engine->scheduler().is_idle());
+      outputs.insert(read(*stream));
+      const int64_t found = engine->stats().prefix_hit_tokens;
+      EXPECT_EQ(found - last_found, prefix_cache && i > 0 ? 1463 : 0);
+      last_found = found;
+    }
+  }
+  EXPECT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs.begin()->size(), 16U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Invariance, testing::ValuesIn(golden_models()),

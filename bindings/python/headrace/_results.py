@@ -203,6 +203,8 @@ class EngineStats:
     num_length: int
     num_cancelled: int
     num_errors: int
+    num_expired: int
+    num_bad_logits: int
     memory_rungs: dict[str, int]
     """Times each remedy for a shortage of memory was taken, by its name."""
     scheduling_ms: float

@@ -302,6 +302,8 @@ py::dict stats_of(const EngineStats& stats) {
   out["num_length"] = stats.num_length;
   out["num_cancelled"] = stats.num_cancelled;
   out["num_errors"] = stats.num_errors;
+  out["num_expired"] = stats.num_expired;
+  out["num_bad_logits"] = stats.num_bad_logits;
   py::dict rungs;
   for (size_t i = 0; i < kNumMemoryRungs; ++i) {
     const std::string name(memory_rung_name(static_cast<MemoryRung>(i)));
