@@ -21,6 +21,10 @@ bool can_go_on_with(const std::string& output) {
 }
 
 Result<std::optional<FileLock>> lock_batch_output(const std::string& output) {
+  std::error_code ignored;
+  if (output != "-" && fs::is_directory(output, ignored)) {
+    return Error{ErrorCode::io_error, "a directory, not a file", output, "name a file in it"};
+  }
   if (!can_go_on_with(output)) return std::optional<FileLock>();
   auto lock = FileLock::acquire(output, [] { return false; });
   if (lock.ok()) return std::optional<FileLock>(std::move(lock).value());

@@ -22,8 +22,8 @@ Result<InputStream> open_batch_input(const std::string& path);
 bool can_go_on_with(const std::string& output);
 
 /// Keeps other runs from writing the output, as long as it lives; makes the file where it is
-/// absent. Nothing where nobody can go on with it. Errors: io_error (another run has it; it cannot
-/// be written).
+/// absent. Nothing where nobody can go on with it. Errors: io_error (another run has it; it is a
+/// folder, or cannot be written).
 Result<std::optional<FileLock>> lock_batch_output(const std::string& output);
 
 /// What is answered in the output already. Where the input is a file on a disk too, each answer

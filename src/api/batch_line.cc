@@ -46,6 +46,7 @@ Result<void> read_line(Json& json, const RequestLimits& limits, BatchLine& line)
   HEADRACE_TRY(fields.status());
   if (body == nullptr) return missing_value("", "an object as body");
   if (!body->is_object()) return wrong_value("", "an object as body", *body);
+  for (const std::string& unknown : fields.unknown()) line.warnings.push_back("line: " + unknown);
   line.body = std::make_shared<const Json>(std::move(json["body"]));
   return {};
 }
@@ -93,10 +94,9 @@ BatchLine parse_batch_line(std::string_view text, int64_t number, bool is_cut,
   line.number = number;
   line.key = digest_of(text);
   RequestLimits line_limits = limits;
-  line_limits.max_depth += 1;  // the body has a request's own depth
   line_limits.max_body_bytes = std::numeric_limits<size_t>::max();
   Json json;
-  auto read = parse_body(text, line_limits, json);
+  auto read = parse_body(text, line_limits, json, 1);  // the body has a request's own depth
   if (read.ok()) {
     read = read_line(json, limits, line);
   } else {

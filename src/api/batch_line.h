@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/digest.h"
 #include "api/error_json.h"
@@ -25,6 +26,7 @@ struct BatchLine {
   std::optional<Error> error;  ///< what is wrong with the line itself; else the rest is set
   Endpoint endpoint = Endpoint::completions;
   std::shared_ptr<const Json> body;
+  std::vector<std::string> warnings;  ///< fields beside the body that nobody knows
 };
 
 /// Never fails: a line that is none has an error, and its custom_id where that could still be read.

@@ -60,7 +60,29 @@ TEST(BatchLine, ABodyMayBeAsDeepAsARequest) {
            std::string(depth, ']') + "}}";
   };
   EXPECT_FALSE(line_of(nested(63)).error);
-  EXPECT_TRUE(line_of(nested(64)).error);
+  const BatchLine deep = line_of(nested(64));
+  ASSERT_TRUE(deep.error);
+  EXPECT_EQ(deep.error->where, "x");
+  EXPECT_NE(deep.error->message.find("the 64 levels"), std::string::npos) << deep.error->message;
+}
+
+TEST(BatchLine, ACutOneNamesNoField) {
+  for (const char* text : {R"({"custom_id":"a","method":"PO)", R"({"custom_id":"a","method")",
+                           R"({"custom_id":"a","method":"POST","body":{"prompt":)"}) {
+    const BatchLine cut = line_of(text);
+    ASSERT_TRUE(cut.error);
+    EXPECT_EQ(cut.custom_id, "a");
+    EXPECT_EQ(api_error(*cut.error).param, "") << text;
+    EXPECT_EQ(api_error(*cut.error).status, 400);
+    EXPECT_EQ(api_error(*cut.error).message, "the JSON ends too early");
+  }
+}
+
+TEST(BatchLine, UnknownFieldsAreNamed) {
+  EXPECT_TRUE(line_of(R"({"custom_id":"a","url":"/v1/completions","body":{}})").warnings.empty());
+  EXPECT_EQ(
+      line_of(R"({"custom_id":"a","ulr":1,"url":"/v1/completions","body":{},"x":null})").warnings,
+      std::vector<std::string>{"line: ignored: \"ulr\" is not known here; did you mean url?"});
 }
 
 TEST(BatchAnswer, IsReadBack) {

@@ -187,8 +187,9 @@ class Run {
   }
 
   Result<std::string> body_of(const BatchLine& line, Usage& usage) {
-    HEADRACE_ASSIGN(const PreparedRequest request,
+    HEADRACE_ASSIGN(PreparedRequest request,
                     prepare_request(line.endpoint, *line.body, model_, clock_));
+    request.warnings.insert(request.warnings.end(), line.warnings.begin(), line.warnings.end());
     for (;;) {
       auto answer = hooks_.answer(request, [this] { return is_stopping(); });
       if (answer.ok()) {

@@ -89,7 +89,8 @@ bool Fields::whole(std::string_view name, int64_t& to, int64_t least, int64_t mo
   if (value == nullptr) return false;
   const auto number = whole_number(*value);
   if (!number || *number < least || *number > most) {
-    const bool bounded = most < std::numeric_limits<int32_t>::max();
+    // A bound that nobody runs into is only said to whoever did.
+    const bool bounded = most < std::numeric_limits<int32_t>::max() || (number && *number > most);
     fail(name,
          "a whole number " + (bounded
                                   ? "from " + std::to_string(least) + " to " + std::to_string(most)

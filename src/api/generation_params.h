@@ -13,6 +13,7 @@ struct GenerationParams {
   std::string model;  ///< as asked for; empty: the one there is
   SamplingParams sampling;
   StopParams stop;
+  bool has_max_tokens = false;            ///< the request says it; else it is a default
   std::vector<std::string> stop_strings;  ///< none is empty
   int32_t num_choices = 1;                ///< of each prompt
   int32_t num_logprobs = -1;              ///< as in Request

@@ -27,8 +27,8 @@ size_t valid_utf8_bytes(std::string_view bytes) {
 /// each key of an ordered object among all before it.
 class Builder {
  public:
-  Builder(std::string_view bytes, const RequestLimits& limits, Json& out)
-      : bytes_(bytes), limits_(limits), root_(out) {}
+  Builder(std::string_view bytes, const RequestLimits& limits, int num_outer_levels, Json& out)
+      : bytes_(bytes), limits_(limits), num_outer_levels_(num_outer_levels), root_(out) {}
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
@@ -69,7 +69,8 @@ class Builder {
     if (fault.id == kNumberOverflow) {
       return fail("the number " + in_quotes(last_token, 40) + " is too large");
     }
-    if (at >= bytes_.size() || position == 0) return fail("the JSON ends too early");
+    // No field is at fault: all that follows is missing.
+    if (at >= bytes_.size() || position == 0) return fail_at("", "the JSON ends too early");
     for (const std::string_view word : {"NaN", "Infinity"}) {
       if (bytes_.substr(at).starts_with(word)) {
         return fail("JSON has no " + std::string(word) + ", found one at byte " +
@@ -92,16 +93,20 @@ class Builder {
     std::string key;  // in an object: the last one
   };
 
-  bool fail(std::string message) {
-    error_ = {ErrorCode::invalid_argument, std::move(message), path(), ""};
-    if (error_.where.empty()) error_.where = kBody;
+  bool fail(std::string message) { return fail_at(path(levels_.size()), std::move(message)); }
+
+  bool fail_at(std::string where, std::string message) {
+    if (where.empty()) where = kBody;
+    error_ = {ErrorCode::invalid_argument, std::move(message), std::move(where), ""};
     return false;
   }
 
-  std::string path() const {
+  /// Of what is being read, down to so many levels.
+  std::string path(size_t num_levels) const {
     constexpr size_t kMaxBytes = 120;
     std::string out;
-    for (const Level& level : levels_) {
+    for (size_t i = 0; i < std::min(num_levels, levels_.size()); ++i) {
+      const Level& level = levels_[i];
       if (level.container->is_array()) {
         // The last element is the next level, or else the next one is being read.
         const size_t inside = &level == &levels_.back() ? 0 : 1;
@@ -141,9 +146,11 @@ class Builder {
   }
 
   bool open(Json container) {
-    if (static_cast<int>(levels_.size()) == limits_.max_depth) {
-      return fail("nested deeper than the " + std::to_string(limits_.max_depth) +
-                  " levels that are allowed");
+    if (static_cast<int>(levels_.size()) == limits_.max_depth + num_outer_levels_) {
+      // The whole path would say the same name, or [0], again and again.
+      return fail_at(path(static_cast<size_t>(num_outer_levels_) + 1),
+                     "nested deeper than the " + std::to_string(limits_.max_depth) +
+                         " levels that are allowed");
     }
     Json* const made = put(std::move(container));
     if (made == nullptr) return false;
@@ -158,6 +165,7 @@ class Builder {
 
   std::string_view bytes_;
   const RequestLimits& limits_;
+  const int num_outer_levels_;
   Json& root_;
   std::vector<Level> levels_;
   size_t num_values_ = 0;
@@ -166,7 +174,8 @@ class Builder {
 
 }  // namespace
 
-Result<void> parse_body(std::string_view bytes, const RequestLimits& limits, Json& out) {
+Result<void> parse_body(std::string_view bytes, const RequestLimits& limits, Json& out,
+                        int num_outer_levels) {
   out = nullptr;
   if (bytes.size() > limits.max_body_bytes) {
     return Error{ErrorCode::out_of_range,
@@ -174,7 +183,7 @@ Result<void> parse_body(std::string_view bytes, const RequestLimits& limits, Jso
                      std::to_string(limits.max_body_bytes) + " are allowed",
                  std::string(kBody), ""};
   }
-  Builder builder(bytes, limits, out);
+  Builder builder(bytes, limits, num_outer_levels, out);
   if (Json::sax_parse(bytes.begin(), bytes.end(), &builder)) return {};
   return builder.error();
 }

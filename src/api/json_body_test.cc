@@ -27,6 +27,7 @@ TEST(ParseBody, SyntaxFaultsNameTheField) {
   EXPECT_EQ(fault_of("").where, "body");
   EXPECT_NE(fault_of("").message.find("ends too early"), std::string::npos);
   EXPECT_NE(fault_of(R"({"a":1)").message.find("ends too early"), std::string::npos);
+  EXPECT_EQ(fault_of(R"({"a":"b)").where, "body");
   const Error bad = fault_of(R"({"messages":[{"role":"user"},{"content":tru}]})");
   EXPECT_EQ(bad.code, ErrorCode::invalid_argument);
   EXPECT_EQ(bad.where, "messages[1].content");
@@ -63,7 +64,7 @@ TEST(ParseBody, Depth) {
   EXPECT_TRUE(parse_body(nested(64), {}, out).ok());
   EXPECT_NE(fault_of(nested(65)).message.find("64"), std::string::npos);
   EXPECT_NE(fault_of(std::string(1'000'000, '[')).message.find("nested deeper"), std::string::npos);
-  EXPECT_TRUE(fault_of("{\"a\":{\"b\":" + std::string(70, '[')).where.starts_with("a.b[0]"));
+  EXPECT_EQ(fault_of("{\"a\":{\"b\":" + std::string(70, '[')).where, "a");
 }
 
 TEST(ParseBody, AKeyGivenTwice) {

@@ -16,7 +16,7 @@ struct RequestLimits {
   int32_t max_choices = 1'024;  ///< of all prompts together
   size_t max_stop_strings = 256;
   size_t max_stop_string_bytes = 4'096;
-  size_t max_stop_token_ids = 16'384;
+  size_t max_stop_token_ids = 1'024;
   int32_t max_logprobs = 20;  ///< most likely tokens told beside each
   size_t max_name_bytes = 1'024;
   int64_t max_timeout_ms = int64_t{7} * 24 * 3'600 * 1'000;

@@ -77,19 +77,21 @@ void read_logit_bias(Fields& fields, int64_t vocab_size,
   }
 }
 
-void read_max_tokens(Fields& fields, int64_t& to) {
-  // One setting under three names; -1 is llama-server's spelling of no limit.
+void read_max_tokens(Fields& fields, GenerationParams& out) {
+  // One setting under three names; -1 is llama-server's spelling of no limit. Whatever is past the
+  // context is for the engine to refuse, which knows both numbers.
   std::string_view first;
   for (const std::string_view name : {"max_tokens", "max_completion_tokens", "n_predict"}) {
     int64_t value = 0;
-    if (!fields.integer(name, value, -1, kMaxInt32)) continue;
-    if (!first.empty() && value != to) {
+    if (!fields.integer(name, value, -1, std::numeric_limits<int64_t>::max())) continue;
+    out.has_max_tokens = true;
+    if (!first.empty() && value != out.stop.max_tokens) {
       return fields.fail({ErrorCode::invalid_argument,
                           "contradicts " + std::string(first) + ": both are one setting",
                           std::string(name), ""});
     }
     first = name;
-    to = value;
+    out.stop.max_tokens = value;
   }
 }
 
@@ -169,7 +171,7 @@ void read_generation_params(Fields& fields, const ParamsContext& context, Genera
   read_sampling(fields, out.sampling);
   read_seed(fields, out.sampling.seed);
   read_logit_bias(fields, context.vocab_size, out.sampling.logit_bias);
-  read_max_tokens(fields, out.stop.max_tokens);
+  read_max_tokens(fields, out);
   fields.integer("min_tokens", out.stop.min_tokens, 0, kMaxInt32);
   fields.boolean("ignore_eos", out.stop.ignore_eos);
   read_stop_strings(fields, limits, out.stop_strings);

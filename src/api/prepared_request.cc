@@ -35,6 +35,21 @@ Request engine_request(const GenerationParams& params, std::vector<TokenId> prom
   return request;
 }
 
+/// Cuts an answer's length that the request did not ask for to what its prompt leaves. A prompt
+/// that leaves nothing is for the engine to refuse.
+void fit_default(const ServedModel& model, Request& request, PreparedRequest& out) {
+  const int64_t room = model.max_context - static_cast<int64_t>(request.prompt.size());
+  if (out.params.has_max_tokens || room <= 0 || request.stop.max_tokens <= room) return;
+  request.stop.max_tokens = room;
+  constexpr std::string_view kWarned = "max_tokens: ";
+  const bool is_said = std::any_of(out.warnings.begin(), out.warnings.end(),
+                                   [&](const auto& text) { return text.starts_with(kWarned); });
+  if (is_said) return;
+  out.warnings.push_back(std::string(kWarned) + "at most " + std::to_string(room) +
+                         ", not the default " + std::to_string(model.stop.max_tokens) +
+                         ", fit the context of " + std::to_string(model.max_context));
+}
+
 Result<void> check_model(const ServedModel& model, PreparedRequest& out) {
   const std::string& asked = out.params.model;
   if (asked.empty() || asked == model.name) return {};
@@ -85,6 +100,7 @@ Result<void> prepare_completion(const Json& body, const ServedModel& model, Prep
       out.echoes.push_back(prompt.text ? *prompt.text : model.tokenizer->decode(ids, false));
     }
     Request& made = out.requests.emplace_back(engine_request(out.params, std::move(ids)));
+    fit_default(model, made, out);
     // An echoed prompt's tokens have log-probabilities as the others do.
     if (request.echo) {
       made.num_prompt_logprobs = std::max(made.num_prompt_logprobs, made.num_logprobs);
@@ -123,7 +139,8 @@ Result<void> prepare_chat(const Json& body, const ServedModel& model, const Cloc
                                   .variables = request.template_variables.get()};
   auto ids = chat_prompt_ids(*model.chat_template, *model.tokenizer, *request.messages, options);
   if (!ids.ok()) return of_messages(std::move(ids).error());
-  out.requests.push_back(engine_request(out.params, std::move(ids).value()));
+  fit_default(model, out.requests.emplace_back(engine_request(out.params, std::move(ids).value())),
+              out);
   return {};
 }
 

@@ -21,6 +21,9 @@ struct ServedModel {
   int64_t vocab_size = 0;
   SamplingParams sampling;  ///< where a request says nothing
   StopParams stop;
+  /// Tokens of prompt and answer together, so that a default of max_tokens is made to fit each
+  /// prompt; 0: it stays, and the engine refuses what does not fit.
+  int64_t max_context = 0;
   RequestLimits limits;
   bool may_stream = true;
   /// A request that names another model is answered too, with a warning; else it is an error.

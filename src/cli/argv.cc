@@ -117,6 +117,7 @@ class Normalizer {
                    split.name, ""};
     }
     HEADRACE_TRY(check_agreement(option, split.name, *value));
+    out_.spellings[option.names] = split.name;
     // Apart from its name even where the user glued them: `--prompt=` has a value, an empty one.
     out_.args.push_back(parser_name(own));
     out_.args.push_back(option.takes_auto && *value == "auto" ? "0" : *value);
@@ -206,6 +207,10 @@ const std::vector<ForeignFlag>& foreign_flags() {
        "models are not fetched by repository: use 'headrace pull NAME' or -m"},
   };
   return kFlags;
+}
+
+bool takes_option(const Command& command, const std::string& name) {
+  return !own_spelling(command, name).empty();
 }
 
 std::string parser_name(std::string_view name) {

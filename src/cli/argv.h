@@ -3,6 +3,7 @@
 // `--max-tokens`. Must not know CLI11.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,12 @@ const std::vector<ForeignFlag>& foreign_flags();
 
 struct NormalizedArgs {
   std::vector<std::string> args;
-  std::vector<std::string> warnings;  ///< one for each ignored flag
+  std::vector<std::string> warnings;             ///< one for each ignored flag
+  std::map<std::string, std::string> spellings;  ///< by Option::names: how it was written last
 };
+
+/// Whether the command has an option of this name, or of another spelling of the same.
+bool takes_option(const Command& command, const std::string& name);
 
 /// The spelling that a parser gets for a name of an option: "-np" gives "--np", others themselves.
 std::string parser_name(std::string_view name);

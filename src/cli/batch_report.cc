@@ -74,7 +74,13 @@ std::string summary_text(const BatchSummary& summary) {
   const api::BatchCounts& counts = summary.counts;
   std::string text = fmt::format("answered    {}", counts.num_answered);
   if (counts.num_failed > 0) text += fmt::format(", of these {} with an error", counts.num_failed);
-  if (counts.num_skipped > 0) text += fmt::format(" ({} before)", counts.num_skipped);
+  if (counts.num_skipped > 0) {
+    text += fmt::format(" ({} before", counts.num_skipped);
+    if (summary.num_failed_before > 0) {
+      text += fmt::format(", of these {} with an error", summary.num_failed_before);
+    }
+    text += ")";
+  }
   return text + fmt::format(
                     "\nprompts     {} tokens, {} of them cached\n"
                     "generated   {} tokens in {:.1f} s, {:.1f} tokens/s\n",

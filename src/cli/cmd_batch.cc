@@ -129,8 +129,15 @@ int report(const BatchArgs& args, const api::ServedModel& model, const BatchSumm
   } else if (!args.quiet) {
     std::fputs(summary_text(summary).c_str(), stderr);
   }
-  const bool any_failed = summary.counts.num_failed + summary.num_failed_before > 0;
-  return args.fail_on_error && any_failed ? kFailed : kDone;
+  const int64_t num_failed = summary.counts.num_failed + summary.num_failed_before;
+  if (!args.fail_on_error || num_failed == 0) return kDone;
+  // The summary is all the JSON there is.
+  return fail({ErrorCode::invalid_argument,
+               fmt::format("{} of {} answers are errors, {} of them from earlier runs", num_failed,
+                           summary.counts.num_answered + summary.counts.num_skipped,
+                           summary.num_failed_before),
+               args.output, "delete their lines to have them answered again"},
+              false);
 }
 
 Result<std::unique_ptr<Engine>> start_engine(const BatchArgs& args, OpenedModel& opened,
@@ -162,16 +169,29 @@ TimedOutcome run(const BatchArgs& args, Engine& engine, const api::ServedModel& 
   return {std::move(outcome), progress.seconds()};
 }
 
-Result<int> answer_all(const BatchArgs& args, OpenedModel& opened, const api::ServedModel& model,
+/// A default for the length of answers is made to fit each prompt; "" where it may fit one as it
+/// is.
+std::string default_length_warning(const api::ServedModel& model) {
+  if (model.stop.max_tokens < model.max_context) return "";
+  return fmt::format(
+      "no answer has the {} tokens of -n: the context is {}, and answers to requests without "
+      "max_tokens end where it is full",
+      model.stop.max_tokens, model.max_context);
+}
+
+Result<int> answer_all(const BatchArgs& args, OpenedModel& opened, api::ServedModel model,
                        InputStream in, Warnings& warnings) {
   HEADRACE_ASSIGN(auto answered, answered_in_output(args, model));
   if (!answered.other_fingerprint().empty()) {
     warnings.add("earlier answers were computed by " + answered.other_fingerprint() +
                  ", those to come by " + model.fingerprint + ": they may differ a little");
   }
-  HEADRACE_ASSIGN(AppendFile out, api::open_batch_output(args.output, answered));
   const InterruptGuard guard({.catch_terminate = true, .second_ends = true});
   HEADRACE_ASSIGN(const auto engine, start_engine(args, opened, model.limits));
+  model.max_context = engine->max_context();
+  if (auto text = default_length_warning(model); !text.empty()) warnings.add(std::move(text));
+  // Only now: it takes away what --overwrite gives up, which a run that cannot start must not.
+  HEADRACE_ASSIGN(AppendFile out, api::open_batch_output(args.output, answered));
   api::BatchReader reader(std::move(in), model.limits, answered);
   const auto [outcome, seconds] = run(args, *engine, model, reader, out);
   if (outcome.error || outcome.was_interrupted) return ended_early(args, outcome);
@@ -204,7 +224,7 @@ Result<int> run_checked(const BatchArgs& args) {
   auto model = served_model(*opened, std::move(sampling).value(), stop_of(args.sampling));
   model.may_stream = false;
   model.answers_any_name = true;
-  return answer_all(args, *opened, model, std::move(in), warnings);
+  return answer_all(args, *opened, std::move(model), std::move(in), warnings);
 }
 
 void add_batch_options(std::vector<Option>& options, BatchArgs& args) {

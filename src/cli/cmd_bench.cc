@@ -145,7 +145,10 @@ Result<std::vector<LoadPlan>> plans_of(const BenchArgs& args) {
 Result<int> run_checked(const BenchArgs& args) {
   const auto plans = plans_of(args);
   if (!plans.ok()) return fail_usage("bench", plans.error(), args.output.wants_json());
-  HEADRACE_TRY(check_output(args.output));
+  if (const auto right = check_output(args.output); !right.ok()) {
+    if (right.error().code != ErrorCode::invalid_argument) return right.error();
+    return fail_usage("bench", right.error(), args.output.wants_json());
+  }
   if (plans->empty()) return run_tests(args);
   const int64_t repetitions = args.load.no_ideal ? 0 : args.repetitions.value_or(kRateRepetitions);
   return run_load_bench(args.model, *plans, repetitions, args.output);

@@ -35,16 +35,18 @@ struct ChatArgs {
   bool stats = false;
 };
 
+/// A line that begins with spaces keeps its shape, in the description too.
 constexpr std::string_view kHelp =
-    "/help            this list\n"
-    "/system [TEXT]   show or set the system message; /system - takes it away\n"
-    "/retry           generate the last answer anew\n"
-    "/clear           begin a new conversation\n"
-    "/save FILE       write the conversation as JSON (headrace render --messages FILE reads it)\n"
-    "/save            write the file of --session now, not only at the end\n"
-    "/stats           where the time of the last answer went, and how full the context is\n"
-    "/quit            leave (Ctrl-D too)\n"
-    "Ctrl-C stops an answer. A line that ends with \\ goes on in the next one; Alt-Enter begins a\n"
+    "  /help            this list\n"
+    "  /system [TEXT]   show or set the system message; /system - takes it away\n"
+    "  /retry           generate the last answer anew\n"
+    "  /clear           begin a new conversation\n"
+    "  /save FILE       write the messages as JSON, for headrace render --messages\n"
+    "  /save            write the file of --session now, not only at the end\n"
+    "  /stats           where the last answer's time went; how full the context is\n"
+    "  /quit            leave (Ctrl-D too)\n";
+constexpr std::string_view kTypingHelp =
+    "Ctrl-C stops an answer. A line that ends with \\ goes on in the next one; Alt-Enter begins a "
     "new line; all between lines of \"\"\" is one message. // at the beginning sends a /.\n";
 
 /// What the loop works with.
@@ -166,7 +168,7 @@ class Chat {
     const std::string rest = begin == std::string::npos ? "" : line.substr(begin);
     if (name == "/quit" || name == "/exit" || name == "/bye") return false;
     if (name == "/help") {
-      print(kHelp);
+      print(std::string(kHelp) + wrapped(kTypingHelp, 80, 0));
     } else if (name == "/system") {
       system(rest);
     } else if (name == "/retry") {
@@ -310,7 +312,7 @@ Command chat_command() {
   command.description =
       "Answers are shown as they are generated; Ctrl-C stops the answer, not the program. Lines "
       "can be edited, and earlier ones are kept in $XDG_STATE_HOME/headrace/chat_history.\n\n" +
-      std::string(kHelp) +
+      std::string(kHelp) + "\n" + std::string(kTypingHelp) +
       "\nWith --session the conversation and what was computed of it are kept in a file, saved at "
       "the end: the next chat with that file goes on where it ended. The file is of one model, "
       "tokenizer, KV type and instruction set, about as large as the KV cache of its tokens, and "

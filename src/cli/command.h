@@ -29,8 +29,9 @@ using OptionTarget =
 /// that a vector target keeps all of them. A positional takes one value. Numbers into a vector may
 /// be written with commas and as ranges: "1,8", "128-1024*2", "0-4096+1024".
 struct Option {
-  /// "-m,--model": any number of spellings, the first `--` one names it in messages. `-np` (one
-  /// dash, several letters) is fine. A bare word is a positional ("prompt").
+  /// "-m,--model": any number of spellings; the first `--` one names it in messages, but for those
+  /// about a value, which name what was typed. `-np` (one dash, several letters) is fine. A bare
+  /// word is a positional ("prompt").
   std::string names = {};
   std::string value_name = {};  ///< "MODEL"; empty for a flag (bool) and for positionals
   std::string help = {};        ///< one sentence, without a trailing period
@@ -55,8 +56,10 @@ struct Example {
 
 struct Command {
   std::string name;
-  std::string summary;      ///< one line, for the list of commands
-  std::string description;  ///< paragraphs, for --help and the man page
+  std::string summary;  ///< one line, for the list of commands
+  /// Paragraphs, for --help and the man page. A line that begins with a space keeps its shape; the
+  /// first line of all is none.
+  std::string description;
   std::vector<Option> options;
   std::vector<Example> examples;
   std::function<int()> run;     ///< returns an exit code

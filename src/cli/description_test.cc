@@ -2,8 +2,10 @@
 // program, and for one with every kind of option.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "base/os/process.h"
 #include "cli/completion.h"
@@ -115,6 +117,43 @@ TEST(ManPage, NamesEveryOptionAndPassesItsLint) {
   if (!has_program("mandoc")) GTEST_SKIP() << "no mandoc here to check the page";
   const auto lint = run({"mandoc", "-Tlint", "-Wwarning"}, page);
   EXPECT_TRUE(lint.succeeded()) << lint.out << lint.err;
+}
+
+TEST(Help, ShapedLinesKeepTheirShape) {
+  for (const auto& command : commands_and_sample()) {
+    SCOPED_TRACE(command.name);
+    const std::string help = command_help(command, 80, false);
+    std::istringstream lines(command.description);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with(' ')) continue;
+      EXPECT_NE(help.find("\n" + line + "\n"), std::string::npos) << line;
+    }
+  }
+  const auto commands = all_commands();
+  const auto chat = std::find_if(commands.begin(), commands.end(),
+                                 [](const Command& command) { return command.name == "chat"; });
+  ASSERT_NE(chat, commands.end());
+  const std::string table = "/help            this list\n";
+  std::istringstream lines(chat->description);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(' ')) continue;
+    EXPECT_LE(line.size(), 80U) << line;
+  }
+  EXPECT_NE(command_help(*chat, 80, false).find("\n  " + table + "  /system [TEXT]   show"),
+            std::string::npos);
+  EXPECT_NE(
+      man_page({*chat}).find(".Bd -literal -offset indent\n" + table + "/system [TEXT]   show"),
+      std::string::npos);
+}
+
+TEST(ManPage, SaysWhereAForeignFlagHasAnEffect) {
+  const std::string page = man_page(all_commands());
+  const size_t none = page.find("Accepted without effect, with a warning:");
+  const size_t some = page.find("Options of batch and bench");
+  ASSERT_NE(none, std::string::npos) << page.substr(page.find("SPELLINGS"));
+  ASSERT_NE(some, std::string::npos) << page.substr(page.find("SPELLINGS"));
+  EXPECT_EQ(page.substr(none, page.find(".Pp", none) - none).find("parallel"), std::string::npos);
+  EXPECT_NE(page.find("\\-\\-parallel", some), std::string::npos);
 }
 
 TEST(Completion, ScriptsNameEveryOption) {

@@ -1,6 +1,8 @@
 // See man_page.h. Format: mdoc(7) as mandoc and groff read it.
 #include "cli/man_page.h"
 
+#include <map>
+
 #include "base/cpu_features.h"
 #include "cli/argv.h"
 #include "cli/help.h"
@@ -70,7 +72,8 @@ std::string paragraphs(const std::string& text) {
       pending_break = true;
       continue;
     }
-    if (pending_break) out += ".Pp\n";
+    // A display has a break of its own.
+    if (pending_break && !display) out += ".Pp\n";
     pending_break = false;
     out += (display ? roff(line.substr(line.find_first_not_of(' '))) : filled(line)) + "\n";
   }
@@ -102,7 +105,41 @@ std::string command_section(const Command& command) {
   return out + ".Ed\n";
 }
 
-std::string other_spellings() {
+/// The commands that have an option of this name: "batch and bench".
+std::string takers(const std::vector<Command>& commands, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& command : commands) {
+    if (takes_option(command, name)) names.push_back(command.name);
+  }
+  std::string out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return out;
+}
+
+/// Flags of other engines that have no effect, apart from those that have one in some commands.
+std::string foreign_spellings(const std::vector<Command>& commands) {
+  std::map<std::string, std::string> flags;  // by the commands that take them
+  for (const auto& flag : foreign_flags()) {
+    if (flag.refused) continue;
+    std::string& list = flags[takers(commands, flag.name)];
+    list += (list.empty() ? "" : ", ") + flag.name;
+  }
+  std::string out;
+  for (const auto& [by, list] : flags) {
+    out += ".Pp\n" +
+           filled(by.empty() ? "Accepted without effect, with a warning: " + list + "."
+                             : "Options of " + by +
+                                   ", and accepted without effect, with a warning, in "
+                                   "the other commands: " +
+                                   list + ".") +
+           "\n";
+  }
+  return out;
+}
+
+std::string other_spellings(const std::vector<Command>& commands) {
   std::string out =
       ".Sh SPELLINGS OF OTHER ENGINES\n"
       "Where a command has one spelling of a line, it takes the others as well.\n"
@@ -114,12 +151,7 @@ std::string other_spellings() {
     for (const auto& name : group) line += (line.empty() ? "" : " ") + name;
     out += roff(line) + "\n";
   }
-  out += ".Ed\n.Pp\nThese are accepted without effect, with a warning:\n";
-  std::string ignored;
-  for (const auto& flag : foreign_flags()) {
-    if (!flag.refused) ignored += (ignored.empty() ? "" : ", ") + flag.name;
-  }
-  return out + filled(ignored + ".") + "\n";
+  return out + ".Ed\n" + foreign_spellings(commands);
 }
 
 /// "reference, avx2 or avx512;" of this architecture.
@@ -151,7 +183,7 @@ std::string man_page(const std::vector<Command>& commands) {
       "\\(dqhint\\(dq}} .\n"
       ".Sh COMMANDS\n";
   for (const auto& command : commands) out += command_section(command);
-  out += other_spellings();
+  out += other_spellings(commands);
   out +=
       ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
       ".It Ev HEADRACE_HOME\nThe store's folder; models are in its\n.Pa models\nfolder.\n"

@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/nearest_word.h"
@@ -80,7 +81,8 @@ Error unknown_argument(const Command& command, const std::vector<std::string>& r
   return error;
 }
 
-Result<void> store(const Slot& slot) {
+/// `spellings`: as in NormalizedArgs.
+Result<void> store(const Slot& slot, const std::map<std::string, std::string>& spellings) {
   const Option& option = *slot.option;
   const auto& texts = slot.parsed->results();
   if (slot.parsed->count() == 0) {
@@ -92,7 +94,10 @@ Result<void> store(const Slot& slot) {
   const bool list = keeps_all_values(option);
   for (size_t i = list || is_flag(option) ? 0 : texts.size() - 1; i < texts.size(); ++i) {
     auto stored = store_value(option, texts[i]);
-    if (!stored) return std::move(stored).error().at(shown_name(option));
+    if (stored.ok()) continue;
+    const auto typed = spellings.find(option.names);
+    return std::move(stored).error().at(typed == spellings.end() ? shown_name(option)
+                                                                 : printable(typed->second, 60));
   }
   return {};
 }
@@ -137,7 +142,7 @@ Result<Parsed> parse_args(const Command& command, const std::vector<std::string>
   }
   if (parsed.help) return parsed;
   if (!rest.empty()) return unknown_argument(command, rest);
-  for (const auto& slot : slots) HEADRACE_TRY(store(slot));
+  for (const auto& slot : slots) HEADRACE_TRY(store(slot, normalized->spellings));
   parsed.warnings = std::move(normalized->warnings);
   return parsed;
 }

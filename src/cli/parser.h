@@ -17,7 +17,8 @@ struct Parsed {
 
 /// Parses `args` (without the program's and the command's name) into the targets of the command's
 /// options. Errors (invalid_argument): an unknown option (the hint names the nearest), a missing or
-/// bad value, a missing required option, too many arguments; `where` is the option.
+/// bad value, a missing required option, too many arguments; `where` is the option, as it was
+/// typed.
 Result<Parsed> parse_args(const Command& command, const std::vector<std::string>& args);
 
 }  // namespace headrace::cli

@@ -78,7 +78,7 @@ TEST(Parser, ListsOfNumbers) {
   EXPECT_EQ(parse({}).depths, Numbers{});
   for (const std::string text : {"", ",", "1,", "1,,2", "-1", "x", "1-", "9-1", "0-8*2", "1-8*1",
                                  "1-8+0", "1-100001", "1-8*", "1--8", "1 2", "0-100000"}) {
-    EXPECT_NE(fault({"-d", text}).find("--depth"), std::string::npos) << text;
+    EXPECT_NE(fault({"-d", text}).find("-d: "), std::string::npos) << text;
   }
 }
 
@@ -108,6 +108,14 @@ TEST(Parser, SpellingsOfOtherEngines) {
   EXPECT_EQ(parse({"--ctx-size", "99"}).context, 99);
   EXPECT_EQ(parse({"-ctk", "f32", "-ctv", "f32"}).kv_type, "f32");
   EXPECT_EQ(parse({"--temperature", "0"}).temperature, 0);
+}
+
+TEST(Parser, NamesWhatWasTyped) {
+  const std::string rest = ": expected a whole number, got 'x'";
+  for (const std::string name : {"-np", "--parallel", "--max-num-seqs", "--max_num_seqs"}) {
+    EXPECT_EQ(fault({name, "x"}), name + rest);
+    EXPECT_EQ(fault({name + "=x"}), name + rest);
+  }
 }
 
 TEST(Parser, TwoSpellingsMustAgree) {
@@ -149,7 +157,7 @@ TEST(Parser, BadValuesSayWhatWasExpected) {
   EXPECT_EQ(fault({"--kv-type", "f61"}),
             "--kv-type: expected f16 or f32, got 'f61' (did you mean 'f16'?)");
   EXPECT_EQ(fault({"--raw=1"}), "--raw: takes no value");
-  EXPECT_EQ(fault({"-m", ""}), "--model: expected a file or a model's name, got ''");
+  EXPECT_EQ(fault({"-m", ""}), "-m: expected a file or a model's name, got ''");
   EXPECT_EQ(fault({"--system="}), "--system: expected a file's name, got ''");
 }
 

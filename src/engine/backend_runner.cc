@@ -38,6 +38,7 @@ BackendRunner::BackendRunner(Model& model, const BackendRunnerOptions& options,
       clock_(clock),
       max_logit_rows_(logit_rows_of(options, model.info().vocab_size)),
       memory_(model, options.kv_type, options.block_tokens, num_blocks),
+      is_unwanted_([this] { return is_given_up_ = batch_->is_unwanted(); }),
       sampler_(model.backend(), max_logit_rows_, model.info().vocab_size) {
   model_.reserve(options.max_step_rows, max_logit_rows_);
 }
@@ -46,6 +47,8 @@ void BackendRunner::launch(Batch& batch) {
   for (const BlockCopy& copy : batch.copies) {
     memory_.copy_block(static_cast<size_t>(copy.group), copy.from, copy.to);
   }
+  batch_ = &batch;
+  is_given_up_ = false;
   caches_.clear();
   for (size_t i = 0; i < batch.caches.size(); ++i) {
     caches_.push_back({memory_.layers(i), batch.caches[i]});
@@ -54,10 +57,12 @@ void BackendRunner::launch(Batch& batch) {
                             .positions = batch.positions,
                             .logit_rows = batch.logit_rows,
                             .caches = caches_,
-                            .num_top = num_decisive(batch)});
+                            .num_top = num_decisive(batch),
+                            .is_unwanted = &is_unwanted_});
 }
 
 Result<void> BackendRunner::collect(Batch& batch) {
+  if (is_given_up_) return Error{ErrorCode::cancelled, "nobody wants this step", "", ""};
   HEADRACE_TRY(model_.check_weights());
   if (batch.samples.empty()) return {};
   const int64_t start_ns = clock_.now_ns();

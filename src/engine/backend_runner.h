@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,9 @@ class BackendRunner final : public ModelRunner {
   const Clock& clock_;
   const int64_t max_logit_rows_;
   KvMemory memory_;
+  const Batch* batch_ = nullptr;  ///< of the step under way
+  bool is_given_up_ = false;
+  const std::function<bool()> is_unwanted_;
   Tensor logits_;  ///< [rows with logits, vocab] of the step under way
   // Reused from step to step.
   std::vector<StepCache> caches_;

@@ -107,6 +107,10 @@ void EngineImpl::run_step() {
   parts_.runner->launch(batch);
   const auto done = parts_.runner->collect(batch);
   const int64_t collected_ns = clock.now_ns();
+  if (!done.ok() && done.error().code == ErrorCode::cancelled) {
+    scheduler_.give_up();  // who does not want it is cancelled before the next step
+    return;
+  }
   if (!done.ok()) {
     fail_step(done.error(), false);  // of the model: it would not be better next time
     return;

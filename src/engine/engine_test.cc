@@ -213,6 +213,31 @@ TEST(Engine, CancelFreesTheBlocksWithinAStep) {
   }
 }
 
+// As when a client goes while its long prompt is computed.
+TEST(Engine, AStepThatNobodyWantsIsGivenUp) {
+  Fixture fixture(small_options());
+  const Request request = request_of(prompt_of(60, 2), 100, 4);
+  Stream first = fixture.submit(request);
+  Stream second = fixture.submit(request_of(prompt_of(20, 9), 100, 4));
+  fixture.engine->step(false);
+  fixture.runner->on_step([&](int64_t) { first.cancel(); });
+  fixture.engine->step(false);
+  EXPECT_EQ(fixture.engine->stats().num_steps, 2) << "the second one wants it";
+  fixture.runner->on_step([&](int64_t) { second.cancel(); });
+  fixture.engine->step(false);
+  EXPECT_EQ(fixture.engine->stats().num_steps, 2);
+  EXPECT_EQ(fixture.engine->stats().num_failed_steps, 0);
+  fixture.engine->step(false);
+  EXPECT_TRUE(fixture.scheduler().is_idle());
+  EXPECT_EQ(read(first).finish->reason, FinishReason::cancelled);
+  EXPECT_EQ(read(second).finish->reason, FinishReason::cancelled);
+  fixture.expect_all_blocks_free();
+  fixture.runner->on_step({});
+  Stream again = fixture.submit(request);
+  fixture.run_until_idle();
+  expect_same(read(again), expected(request, 200));
+}
+
 TEST(Engine, DroppingAStreamCancels) {
   Fixture fixture(small_options());
   {

@@ -23,7 +23,8 @@ class ModelRunner {
   /// Starts the forward pass; a device may still be at work on return.
   virtual void launch(Batch& batch) = 0;
   /// Waits for it and fills in token or error of each sample. An error is one of all sequences of
-  /// the step.
+  /// the step; cancelled: nobody wanted the step any more (Batch::is_unwanted), and it was given
+  /// up.
   virtual Result<void> collect(Batch& batch) = 0;
 
   // Blocks outside of the runner: KvStorage::read_block. Between two steps only.

@@ -67,6 +67,7 @@ void Stream::Impl::cancel(int32_t choice) noexcept {
     const std::lock_guard lock(mutex_);
     if (has_ended_) return;
   }
+  if (choice < 0) is_unwanted_.store(true, std::memory_order_relaxed);
   inbox_->cancel(shared_from_this(), choice);
 }
 

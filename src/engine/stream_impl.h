@@ -2,6 +2,7 @@
 // `choices`.
 #pragma once
 
+#include <atomic>
 #include <bitset>
 #include <chrono>
 #include <condition_variable>
@@ -40,6 +41,8 @@ class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
   /// Asks the engine to cancel a choice, or with -1 all, unless the end has been pushed already.
   /// Needs no memory: a stream is dropped where there may be none.
   void cancel(int32_t choice) noexcept;
+  /// Whether all of it was to be cancelled. From any thread, without a lock.
+  bool is_unwanted() const noexcept { return is_unwanted_.load(std::memory_order_relaxed); }
 
   /// The request's sequences that have not ended. The engine's thread alone may touch them.
   std::vector<Sequence*> choices;
@@ -54,6 +57,7 @@ class Stream::Impl : public std::enable_shared_from_this<Stream::Impl> {
   Cancels cancels;
 
  private:
+  std::atomic<bool> is_unwanted_ = false;
   const std::shared_ptr<Inbox> inbox_;
   const uint64_t request_id_;
   mutable std::mutex mutex_;

@@ -55,6 +55,9 @@ class Decoder : public Model {
   const StepCache& cache_of(const StepInput& step, size_t index) const {
     return step.caches[static_cast<size_t>(groups_.layers[index].group)];
   }
+  static bool is_unwanted(const StepInput& step) {
+    return step.is_unwanted != nullptr && (*step.is_unwanted)();
+  }
   int64_t layer_in_group(size_t index) const { return groups_.layers[index].layer_in_group; }
 
   ModelConfig config_;

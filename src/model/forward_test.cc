@@ -85,6 +85,9 @@ class Driver {
     std::span<const TokenId> tokens;
   };
 
+  /// Whether steps are wanted; empty: they are.
+  std::function<bool()> is_unwanted;
+
   /// One step; the logits of all rows, in order.
   std::vector<float> step(const std::vector<Part>& parts) {
     std::vector<TokenId> tokens;
@@ -102,8 +105,11 @@ class Driver {
     for (const auto& layers : views_) caches.push_back({layers, sequences});
     std::vector<int32_t> logit_rows(tokens.size());
     std::iota(logit_rows.begin(), logit_rows.end(), 0);
-    const Tensor logits = model_.forward(
-        {.tokens = tokens, .positions = positions, .logit_rows = logit_rows, .caches = caches});
+    const Tensor logits = model_.forward({.tokens = tokens,
+                                          .positions = positions,
+                                          .logit_rows = logit_rows,
+                                          .caches = caches,
+                                          .is_unwanted = is_unwanted ? &is_unwanted : nullptr});
     std::vector<float> out(static_cast<size_t>(logits.rows * logits.cols));
     for (int64_t r = 0; r < logits.rows; ++r) {
       const auto begin = static_cast<size_t>(r * logits.cols);
@@ -160,6 +166,23 @@ void expect_like_direct(const TinyModel& tiny, const DirectOptions& options) {
       }
     }
     EXPECT_LT(worst, tolerance) << kv_type_name(type);
+  }
+}
+
+TEST(Forward, AStepThatNobodyWantsEndsBeforeTheNextLayer) {
+  for (const bool is_gemma : {false, true}) {
+    const Loaded loaded =
+        load(test::tiny_model(is_gemma ? test::tiny_gemma3_options() : test::TinyOptions()),
+             Isa::reference, 1);
+    const auto tokens = some_tokens(20, loaded.model->info().vocab_size);
+    Driver driver(*loaded.model, KvType::f32, 1);
+    int num_asked = 0;
+    driver.is_unwanted = [&] { return ++num_asked == 2; };
+    EXPECT_TRUE(driver.step({{0, tokens}}).empty());
+    EXPECT_EQ(num_asked, 2);
+    Driver other(*loaded.model, KvType::f32, 1);
+    other.is_unwanted = [] { return false; };
+    EXPECT_EQ(other.step({{0, tokens}}), all_logits(loaded, KvType::f32, tokens, 20));
   }
 }
 

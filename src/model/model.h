@@ -42,6 +42,8 @@ struct StepInput {
   /// If positive: of each row's logits only those no smaller than the num_top-th largest are looked
   /// at; others may be -Inf instead.
   int32_t num_top = 0;
+  /// Asked before each layer; true: nobody wants the step any more. Null: never.
+  const std::function<bool()>* is_unwanted = nullptr;
 };
 
 /// What a model's weights cost a step: packed bytes that must be read, multiply-adds of a row.
@@ -66,7 +68,8 @@ class Model {
   /// Allocates activations for steps of up to max_rows rows and max_logit_rows logits.
   virtual void reserve(int64_t max_rows, int64_t max_logit_rows) = 0;
 
-  /// Runs all layers. Returns logits [logit_rows.size(), vocab], valid until the next call.
+  /// Runs all layers. Returns logits [logit_rows.size(), vocab], valid until the next call; none
+  /// where the step was given up because it was unwanted.
   virtual Tensor forward(const StepInput& step) = 0;
 
   /// To be asked after a step, before anything of it is used: whether the weights that it read were

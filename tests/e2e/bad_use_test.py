@@ -146,9 +146,9 @@ class BadUse(harness.HeadraceTest):
         path = self.path_without_downloads()
         for command in (["run", "-p", "Hi"], ["chat"], ["tokenize"], ["inspect"], ["selftest"]):
             self.refused(2, *command, "-m", "", PATH=path,
-                         words=["--model: expected a file or a model's name"])
+                         words=[" -m: expected a file or a model's name"])
         self.refused(2, "inspect", "", words=["MODEL"])
-        self.refused(2, "run", "-f", "", words=["--file"])
+        self.refused(2, "run", "-f", "", words=[" -f: expected"])
         self.refused(2, "run", "-p", "Hi", "--chat-template", "", words=["--chat-template"])
         self.refused(2, "run", "-p", "Hi", "--pre-tokenizer", "", words=["--pre-tokenizer"])
         self.refused(2, "perplexity", "-f", messages, "--save-base", "", words=["--save-base"])

@@ -209,9 +209,45 @@ class Answers(BatchTest):
 
     def test_many_stop_ids(self):
         ids = [i % 264 for i in range(10_000)]
-        found = self.answer_all([completion("a", stop_token_ids=ids, max_tokens=5)])
-        self.assertEqual(choices(found["a"])[0]["finish_reason"], "stop")
-        self.assertEqual(choices(found["a"])[0]["text"], "")
+        found = self.answer_all([completion("most", stop_token_ids=ids[:1024], max_tokens=5),
+                                 completion("more", stop_token_ids=ids, max_tokens=5)])
+        self.assertEqual(choices(found["most"])[0]["finish_reason"], "stop")
+        self.assertEqual(choices(found["most"])[0]["text"], "")
+        self.assertEqual(found["more"]["response"]["status_code"], 400)
+        self.assertEqual(error(found["more"])["param"], "stop_token_ids")
+        self.assertRegex(error(found["more"])["message"], "at most 1024 .* found 10000")
+
+    def test_no_tokens_at_all(self):
+        found = self.answer_all([completion("plain", max_tokens=0), chat("chat", "Hi", max_tokens=0),
+                                 completion("scored", echo=True, max_tokens=0, logprobs=0)])
+        for answer in found.values():
+            self.assertEqual(choices(answer)[0]["finish_reason"], "length")
+            self.assertEqual(answer["response"]["body"]["usage"]["completion_tokens"], 0)
+        self.assertEqual(choices(found["plain"])[0]["text"], "")
+        self.assertEqual(len(choices(found["scored"])[0]["logprobs"]["token_logprobs"]), 5)
+
+    def test_a_default_length_is_made_to_fit(self):
+        self.write_lines([completion("silent", ignore_eos=True),
+                          completion("own", max_tokens=100_000),
+                          completion("huge", max_tokens=1 << 40), completion("long", "x" * 300)])
+        summary = self.batch("in.jsonl", "out.jsonl", "-n", 100_000, "--json").json()
+        self.assertEqual(summary["failed"], 3)
+        self.assertEqual(len([text for text in summary["warnings"] if "100000" in text]), 1)
+        found = self.answers()
+        body = found["silent"]["response"]["body"]
+        self.assertEqual(body["usage"]["total_tokens"], 256)
+        self.assertRegex(body["warnings"][0], r"max_tokens: at most \d+, not the default 100000.*256")
+        for name, number in (("own", "100000"), ("huge", str(1 << 40)), ("long", "300")):
+            self.assertEqual(error(found[name])["code"], "context_length_exceeded")
+            self.assertIn(number, error(found[name])["message"])
+            self.assertIn("256", error(found[name])["message"])
+        done = self.batch("in.jsonl", "text.jsonl", "-n", 100_000)
+        self.assertEqual(done.err.decode().count("warning:"), 1, done.err)
+        # One that may fit is nobody's concern until a prompt leaves less.
+        done = self.batch("in.jsonl", "fits.jsonl", "-n", 254)
+        self.assertNotIn("warning:", done.err.decode())
+        warnings = self.answers("fits.jsonl")["silent"]["response"]["body"]["warnings"]
+        self.assertEqual(len(warnings), 1, warnings)
 
     def test_options_hold_where_a_request_is_silent(self):
         lines = [completion("silent", ignore_eos=True), completion("own", max_tokens=2,
@@ -226,6 +262,11 @@ class Answers(BatchTest):
         warnings = found["a"]["response"]["body"]["warnings"]
         self.assertTrue(any("gpt-4" in text for text in warnings), warnings)
         self.assertTrue(any("did you mean temperature?" in text for text in warnings), warnings)
+        found = self.answer_all([dict(completion("a", max_tokens=1), metod="POST", tags=["x"])],
+                                name="line.jsonl")
+        warnings = found["a"]["response"]["body"]["warnings"]
+        self.assertEqual(warnings, ['line: ignored: "metod" is not known here; did you mean method?',
+                                    'line: ignored: "tags" is not known here'])
 
     def test_a_base_model_answers_completions_only(self):
         self.write_lines([completion("a", max_tokens=1), chat("b", "Hi")])
@@ -265,7 +306,21 @@ class Files(BatchTest):
     def test_exit_codes(self):
         self.write_lines([completion("a", max_tokens=1), "{"])
         self.batch("in.jsonl", "out.jsonl")
-        self.batch("in.jsonl", "out.jsonl", "--fail-on-error", code=1)
+        done = self.batch("in.jsonl", "out.jsonl", "--fail-on-error", code=1)
+        self.assertIn("answered    0 (2 before, of these 1 with an error)", done.err.decode())
+        self.assertIn("out.jsonl: 1 of 2 answers are errors, 1 of them from earlier runs",
+                      done.err.decode())
+        for more in (["--quiet"], ["--json"]):
+            done = self.batch("in.jsonl", "out.jsonl", "--fail-on-error", *more, code=1)
+            self.assertEqual(len(done.error_lines()), 1, done.err)
+            self.assertIn("1 of 2 answers are errors", done.err.decode())
+        self.assertEqual(done.json()["failed_before"], 1)
+        folder = self.batch("in.jsonl", self.folder, code=1)
+        self.assertIn(f"{self.folder}: a directory, not a file (name a file in it)",
+                      folder.err.decode())
+        for name in ("-np", "--parallel", "--max_num_seqs"):
+            wrong = self.batch("in.jsonl", "out.jsonl", name, 0, code=2)
+            self.assertIn(f"headrace batch: {name}: expected", wrong.err.decode())
         self.batch("none.jsonl", "out.jsonl", code=1)
         self.batch("in.jsonl", "no/such/folder", code=1)
         self.batch("in.jsonl", "in.jsonl", code=2)
@@ -298,6 +353,14 @@ class Files(BatchTest):
         self.refused("1 of its 2 answers")
         self.batch("in.jsonl", "out.jsonl", "--overwrite")
         self.assertEqual(len(self.answer_lines()), 2)
+
+    def test_a_run_that_cannot_start_overwrites_nothing(self):
+        self.answer_all([completion("a", max_tokens=1)])
+        before = (self.folder / "out.jsonl").read_bytes()
+        for args, model in ((["--kv-memory", "1k"], None),
+                            ([], self.write("broken.gguf", "no model"))):
+            self.batch("in.jsonl", "out.jsonl", "--overwrite", *args, code=1, model=model)
+            self.assertEqual((self.folder / "out.jsonl").read_bytes(), before, args)
 
     def test_one_run_at_a_time(self):
         self.write_lines([completion("a", max_tokens=1)])

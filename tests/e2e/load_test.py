@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """headrace bench --load: figures that add up, loads that replay, and what it refuses."""
 import csv
+import html
 import io
 import json
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -262,11 +265,86 @@ class Formats(LoadTest):
         self.assertEqual(rows[0]["load"], "concurrency 16")
         self.assertEqual(len(rows[0]["series"]), 150)
 
+    def test_the_page_as_a_browser_draws_it(self):
+        browser = shutil.which("chromium") or shutil.which("google-chrome")
+        if not browser:
+            self.skipTest("no browser here")
+        done = self.run_headrace("bench", "--load", "-m", self.tiny(), *SMALL, "-o", "html", "--slo",
+                                 "ttft:10s", "--concurrency", "1,2,4")
+        if done.code == 1 and b"Chart.js" in done.err:
+            self.skipTest("built without Chart.js")
+        page = done.out.decode()
+        begin, end = re.search(r'id="rows">(.*?)</script>', page, re.S).span(1)
+        rows = strict(page[begin:end])
+        # What a page must be able to show, whatever the machine does today.
+        for key in ("ideal_s", "fraction_of_ideal", "fraction_at_batches", "fraction_of_bound"):
+            rows[0][key] = 1.23
+        rows[1]["memory_rungs"]["evict_prefixes"] = 77
+        rows[1]["percentiles_ms"]["itl"] = [0] * 50 + [0.03] + [9.0] * 50
+        look = """<script>document.title = JSON.stringify({
+            over: [...document.querySelectorAll(".scroll")].map(box => box.scrollWidth - box.clientWidth),
+            short: document.getElementById("short").textContent,
+            shares: Chart.getChart(document.querySelector("#bars canvas")).scales.x.max,
+            good: Chart.getChart(document.querySelector("#good-bars canvas")).data.datasets[0].data,
+            curve: Chart.getChart("against-good").data.datasets[0].data.length,
+            ticks: Chart.getChart(document.querySelector("canvas[data-times=itl]")).scales.x.ticks
+              .map(tick => tick.label).filter(text => text)});</script></body>"""
+        path = self.write("page.html", page[:begin] + json.dumps(rows).replace("<", "\\u003c") +
+                          page[end:].replace("</body>", look))
+        drawn = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
+             f"--user-data-dir={self.folder / 'browser'}", "--virtual-time-budget=3000", "--dump-dom",
+             path.as_uri()], capture_output=True, timeout=120, env=self.environment())
+        title = re.search(r"<title>(\{.*?\})</title>", drawn.stdout.decode())
+        self.assertIsNotNone(title, drawn.stderr.decode()[-2000:])
+        seen = json.loads(html.unescape(title.group(1)))
+        self.assertEqual(set(seen["over"]), {0}, f"tables that leave their card: {seen}")
+        self.assertIn("evict prefixes", seen["short"])
+        self.assertIn("77", seen["short"])
+        self.assertGreaterEqual(seen["shares"], 123)
+        self.assertEqual(seen["good"], [100, 100, 100])
+        self.assertEqual(seen["curve"], 3)
+        self.assertRegex(seen["ticks"][0], "^(?!0 )[0-9.]+ (\u00b5s|ms)$")  # no logarithm is that of 0
+
     def test_files(self):
         self.succeed("bench", "--load", "-m", self.tiny(), *SMALL, "-o", "md,json",
                      "--output-file", self.folder / "load")
         self.assertEqual(len(strict((self.folder / "load.json").read_text())), 1)
         self.assertIn("| concurrency 16", (self.folder / "load.md").read_text())
+
+
+class Targets(LoadTest):
+    """Measuring takes long: nothing of it may be lost."""
+
+    def bench(self, *args):
+        return self.run_headrace("bench", "-m", self.tiny(), "-t", "1", *args, timeout=20)
+
+    def test_what_cannot_be_written_is_said_before_anything_is_measured(self):
+        (self.folder / "way.md").mkdir()
+        (self.folder / "old.md").write_text("old")
+        for load in (["--load", "--duration", "1000"], ["-n", "200", "-p", "0", "-r", "1000"]):
+            for name, code, word in (("none/x", 1, "none/x.md"), ("outd/", 2, "names a folder"),
+                                     (".", 2, "names a folder"), ("way", 1, "way.md")):
+                done = self.bench(*load, "--output-file", name)
+                self.assertEqual(done.code, code, done.err)
+                self.assertIn(word, done.err.decode())
+                self.assertEqual(len(done.error_lines()), 1, done.err)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()
+                                if path.name not in ("home", "store")),
+                         ["old.md", "tiny.gguf", "way.md"])
+        self.bench("--load", *SMALL, "--input-len", "9999", "--output-file", "old")
+        self.assertEqual((self.folder / "old.md").read_text(), "old")
+
+    def test_what_no_file_takes_at_the_end_is_printed(self):
+        for args in (["--load", *SMALL], ["-n", "2", "-p", "0", "-r", "1"]):
+            done = subprocess.run(
+                [harness.BINARY, "bench", "-m", self.tiny(), "-t", "1", *args, "-o", "json",
+                 "--output-file", "full"], capture_output=True, timeout=60, cwd=self.folder,
+                env=self.environment(),
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5)))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(b"full.json: cannot be written", done.stderr)
+            self.assertEqual(len(strict(done.stdout)), 1)
 
 
 class Refused(LoadTest):
@@ -303,7 +381,7 @@ class Refused(LoadTest):
                               ("-np", "0")):
             text = self.wrong("--load", option, value)
             self.assertIn("expected", text, option)
-            self.assertIn(option if option != "-np" else "--parallel", text)
+            self.assertIn(option + ": ", text)
         self.assertIn("did you mean --concurrency?", self.wrong("--load", "--concurency", "1"))
 
     def failed(self, *args):
@@ -340,16 +418,37 @@ class Refused(LoadTest):
         self.assertIn("-np", done.json()["error"]["hint"])
 
     def test_ctrl_c_ends_it(self):
+        out, err = self.interrupted(signal.SIGINT, "--duration", "1000", "--output-len", "200",
+                                    "--warmup", "1000000")
+        self.assertEqual(strict(out)["error"]["code"], "cancelled")
+        self.assertIn("interrupted", err)
+
+    def test_what_was_measured_before_an_interrupt_is_told(self):
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            out, err = self.interrupted(sent, "--concurrency", "1,4", "--output-len", "20",
+                                        "--duration", "1.5")
+            rows = strict(out)
+            self.assertIn("interrupted; 2 loads are told of", err)
+            self.assertEqual([row["load"] for row in rows], ["concurrency 1", "concurrency 4"])
+            self.assertNotIn("interrupted", "".join(rows[0]["notes"]))
+            self.assertIn("interrupted", rows[1]["notes"][-1])
+            for row in rows:
+                self.assertGreater(row["completed"], 0)
+                self.assertEqual((row["failed"], len(row["request_list"])), (0, row["requests"]))
+            self.assertLess(rows[1]["duration_s"], 1.4)
+
+    def interrupted(self, sent, *args):
+        """Two seconds after its beginning."""
         with subprocess.Popen([harness.BINARY, "bench", "--load", "-m", self.tiny(), "-t", "1",
-                               "--input-len", "20", "--output-len", "20", "--duration", "1000",
-                               "--no-ideal"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               "--input-len", "20", "--no-ideal", "--json", *args],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=self.environment()) as process:
-            time.sleep(2)
-            process.send_signal(signal.SIGINT)
+            time.sleep(2.2)
+            process.send_signal(sent)
             out, err = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 1)
-        self.assertEqual(out, b"")
-        self.assertIn(b"interrupted", err)
+        # As a shell sees Ctrl-C where nothing catches it: 130.
+        self.assertEqual(process.returncode, -signal.SIGINT, err)
+        return out, err.decode()
 
 
 if __name__ == "__main__":

@@ -70,15 +70,32 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"expected what JSON has, got {type(value).__name__}")
 
 
-def messages_json(messages: Any) -> bytes:
-    """A conversation as JSON."""
-    if not is_sequence(messages) or not all(isinstance(each, Mapping) for each in messages):
-        raise TypeError('messages: expected a list of {"role": ..., "content": ...}')
-    if len(messages) == 0:
-        raise InvalidArgumentError("the conversation is empty", "messages")
+def messages_json(messages: Any, name: str = "messages") -> bytes:
+    """A conversation as JSON; what its messages say is read by the native module."""
+    if not _are_mappings(messages):
+        raise TypeError(f'{name}: expected a list of {{"role": ..., "content": ...}}')
     encoded = json_of(messages, "messages")
     assert encoded is not None
     return encoded
+
+
+def tools_json(tools: Any) -> Optional[bytes]:
+    """A list of tools as JSON; None stays None."""
+    if tools is not None and not _are_mappings(tools):
+        raise TypeError("tools: expected a list of mappings, each of which describes a tool")
+    return json_of(tools, "tools")
+
+
+def template_args_json(template_args: Any) -> Optional[bytes]:
+    """Variables of a template as JSON; None stays None."""
+    if template_args is not None and not isinstance(template_args, Mapping):
+        raise TypeError("template_args: expected a mapping of names to values, got "
+                        f"{type(template_args).__name__}")
+    return json_of(template_args, "template_args")
+
+
+def _are_mappings(value: Any) -> bool:
+    return is_sequence(value) and all(isinstance(each, Mapping) for each in value)
 
 
 def is_one_prompt(prompts: Any) -> bool:
@@ -88,12 +105,12 @@ def is_one_prompt(prompts: Any) -> bool:
     return len(prompts) > 0 and not isinstance(prompts[0], str) and not is_sequence(prompts[0])
 
 
-def params_of(params: Any) -> SamplingParams:
+def params_of(params: Any, name: str = "params") -> SamplingParams:
     """It, or the default."""
     if params is None:
         return SamplingParams()
     if not isinstance(params, SamplingParams):
-        raise TypeError(f"params: expected SamplingParams, got {type(params).__name__}")
+        raise TypeError(f"{name}: expected SamplingParams, got {type(params).__name__}")
     return params
 
 
@@ -107,4 +124,5 @@ def with_params(prompts: Any, params: Any) -> list[tuple[Any, SamplingParams]]:
     if len(params) != len(prompts):
         raise InvalidArgumentError(f"there are {len(prompts)} prompts and {len(params)} of them",
                                    "params")
-    return [(prompt, params_of(each)) for prompt, each in zip(prompts, params)]
+    return [(prompt, params_of(each, f"params[{i}]"))
+            for i, (prompt, each) in enumerate(zip(prompts, params))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
     from ._results import Generation
@@ -17,6 +17,7 @@ class HeadraceError(Exception):
         message: What was expected and what was found.
         where: The place: a file, a tensor, a parameter. May be empty.
         hint: The way out. May be empty.
+        index: Of a call with a list of prompts, which of them failed, from 0; else None.
         results: Of a call with several prompts, what all of them came to; else empty.
     """
 
@@ -27,14 +28,19 @@ class HeadraceError(Exception):
         self.message = message
         self.where = where
         self.hint = hint
+        self.index: Optional[int] = None
         self.results: list[Generation] = []
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.message}" if self.where else self.message
+        places = [self.where] if self.where else []
+        if self.index is not None:
+            places = [f"prompt [{self.index}]"] + [each for each in places if each != "prompt"]
+        text = ": ".join([*places, self.message])
         return f"{text} ({self.hint})" if self.hint else text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.where, self.hint), {"results": self.results}
+        return type(self), (self.message, self.where, self.hint), {
+            "index": self.index, "results": self.results}
 
 
 class InvalidArgumentError(HeadraceError, ValueError):
@@ -143,6 +149,7 @@ _BY_CODE: dict[str, type[HeadraceError]] = {
 _KEYWORDS = {
     "--chat-template FILE": "chat_template=",
     "--chat-template": "chat_template=",
+    "--pre-tokenizer NAME": "pre_tokenizer=",
     "--pre-tokenizer": "pre_tokenizer=",
     "--no-pack": "pack=False",
     "--isa": "isa=",
@@ -165,4 +172,5 @@ def in_python_words(text: str) -> str:
 def make_error(code: str, message: str, where: str, hint: str) -> HeadraceError:
     """The exception for an error of the library."""
     where = _PARAMETERS.get(where, where)
-    return _BY_CODE.get(code, InternalError)(*map(in_python_words, (message, where, hint)))
+    where = _FLAG.sub(lambda match: _KEYWORDS[match.group()].partition("=")[0], where)
+    return _BY_CODE.get(code, InternalError)(in_python_words(message), where, in_python_words(hint))

@@ -22,12 +22,22 @@ def pull(name: str, *, progress: Optional[Progress] = None) -> str:
     if not isinstance(name, str):
         raise TypeError(f"name: expected str, got {type(name).__name__}")
     utf8(name, "name")
-    return _native.pull(name, _log_download, progress or _log_progress)
+    return _native.pull(name, _log_download, _checked(progress))
 
 
 def path_of(model: Any, progress: Optional[Progress]) -> str:
     """The file that a user calls `model`; the default one is fetched where it is missing."""
-    return _native.resolve(reference(model), _log_download, progress or _log_progress)
+    return _native.resolve(reference(model), _log_download, _checked(progress))
+
+
+def _checked(progress: Any) -> Progress:
+    """It, or for None what logs."""
+    if progress is None:
+        return _log_progress
+    if not callable(progress):
+        raise TypeError(f"progress: expected a function, got {type(progress).__name__}")
+    called: Progress = progress
+    return called
 
 
 def _log_download(name: str, description: str, licence: str, note: str, num_bytes: int) -> None:

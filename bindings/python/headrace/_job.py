@@ -10,8 +10,6 @@ from ._errors import HeadraceError
 from ._params import SamplingParams
 from ._results import Choice, Generation, Timings, position_logprobs
 
-_MAX_CHOICES = 128
-
 
 @dataclass
 class Job:
@@ -21,6 +19,8 @@ class Job:
     params: SamplingParams
     make_tokens: Callable[[], list[int]]
     """Tokenizes, or renders a conversation; may raise HeadraceError."""
+    index: Optional[int] = None
+    """Where it stands in the list of prompts; None: it is the only one."""
     tokens: Optional[list[int]] = None
     run: Optional[_native.Run] = None
     error: Optional[HeadraceError] = None
@@ -36,10 +36,8 @@ class Job:
         """What it has come to by now."""
         if self.run is None:
             reason = None if self.error else "cancelled"
-            # No more than the engine would make, whatever was asked.
-            num_choices = min(max(1, self.params.n), _MAX_CHOICES)
-            choices = [Choice(i, "", [], reason) for i in range(num_choices)]
-            return Generation(self.tokens or [], choices, error=self.error)
+            choices = [Choice(i, "", [], reason) for i in range(self.params.n)]
+            return Generation(self.tokens or [], choices, error=self._placed(self.error))
         state = self.run.state()
         first = state["choices"][0]
         return Generation(
@@ -48,9 +46,14 @@ class Job:
             cached_tokens=max(each["cached_tokens"] for each in state["choices"]),
             prompt_logprobs=(None if self.params.prompt_logprobs is None else
                              [position_logprobs(each) for each in state["prompt_tokens"]]),
-            error=state["error"],
+            error=self._placed(state["error"]),
             model=first["model"],
         )
+
+    def _placed(self, error: Optional[HeadraceError]) -> Optional[HeadraceError]:
+        if error is not None:
+            error.index = self.index
+        return error
 
     def _choice(self, index: int, state: _native.ChoiceState) -> Choice:
         return Choice(

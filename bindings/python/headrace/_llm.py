@@ -13,10 +13,11 @@ from . import _life, _native
 from ._arguments import (
     count,
     is_one_prompt,
-    json_of,
     messages_json,
     params_of,
+    template_args_json,
     text,
+    tools_json,
     with_params,
 )
 from ._batch import run_all
@@ -33,7 +34,8 @@ Tokens = Union[Sequence[int], npt.NDArray[Any]]
 Prompt = Union[str, Tokens]
 """A text, or token ids."""
 Message = Mapping[str, Any]
-"""``{"role": ..., "content": ...}``, and what else the model's chat template knows."""
+"""``{"role": ..., "content": ...}``, as the HTTP API takes it: the role is "system", "developer",
+"user" or "assistant", the content a text, or parts ``{"type": "text", "text": ...}``."""
 
 
 class LLM:
@@ -161,7 +163,8 @@ class LLM:
                             f"{type(prompts).__name__}")
         if is_one_prompt(prompts):
             return self._run_all([self._job(prompts, params_of(params))], raise_on_error)[0]
-        jobs = [self._job(prompt, each) for prompt, each in with_params(prompts, params)]
+        jobs = [self._job(prompt, each, i)
+                for i, (prompt, each) in enumerate(with_params(prompts, params))]
         return self._run_all(jobs, raise_on_error)
 
     @overload
@@ -184,19 +187,22 @@ class LLM:
         """Answers a conversation, or each of a list of conversations; as `generate` otherwise.
 
         The model's chat template makes the prompt. What a message says never becomes a control
-        token. `tools` and `template_args` (further variables) go to the template.
+        token. `tools` and `template_args` (further variables) go to the template; calls of tools in
+        the answer stay text. Fields of a message that nothing reads are logged.
 
         Raises:
-            UnsupportedError: the model has no chat template.
-            InvalidArgumentError: the template refuses the conversation, in its own words.
+            UnsupportedError: the model has no chat template, or one that does not use `tools`; a
+                message has a part that is no text, calls a tool or is a tool's answer.
+            InvalidArgumentError: a message's role or content is missing or wrong; the template
+                refuses the conversation, in its own words.
         """
         if not is_sequence(messages):
             raise TypeError(f"messages: expected a list of messages, got {type(messages).__name__}")
         if all(isinstance(each, Mapping) for each in messages):
             job = self._chat_job(messages, params_of(params), tools, template_args)
             return self._run_all([job], raise_on_error)[0]
-        jobs = [self._chat_job(each, chosen, tools, template_args)
-                for each, chosen in with_params(messages, params)]
+        jobs = [self._chat_job(each, chosen, tools, template_args, i)
+                for i, (each, chosen) in enumerate(with_params(messages, params))]
         return self._run_all(jobs, raise_on_error)
 
     def stream(self, prompt: Prompt, params: Optional[SamplingParams] = None) -> Stream:
@@ -232,8 +238,8 @@ class LLM:
                     template_args: Optional[Mapping[str, Any]] = None,
                     add_generation_prompt: bool = True) -> list[int]:
         """The prompt that `chat` makes of a conversation."""
-        return self._render(messages_json(messages), json_of(tools, "tools"),
-                            json_of(template_args, "template_args"),
+        return self._render(messages_json(messages), tools_json(tools),
+                            template_args_json(template_args),
                             flag(add_generation_prompt, "add_generation_prompt"))
 
     def logits(self, tokens: Tokens, *, last_only: bool = False) -> npt.NDArray[np.float32]:
@@ -262,6 +268,7 @@ class LLM:
 
     @property
     def is_closed(self) -> bool:
+        """Whether `close` was called."""
         return self._is_closed
 
     def __enter__(self) -> LLM:
@@ -289,13 +296,15 @@ class LLM:
         self._native.stats()  # a closed model is no prompt's fault
         return run_all(jobs, flag(raise_on_error, "raise_on_error"))
 
-    def _job(self, prompt: Any, params: SamplingParams) -> Job:
+    def _job(self, prompt: Any, params: SamplingParams, index: Optional[int] = None) -> Job:
+        """`index`: in the list that it comes from."""
+        name = "prompt" if index is None else f"prompts[{index}]"
         if isinstance(prompt, str):
-            return Job(self._native, params, lambda: self._prompt_of_text(prompt))
+            return Job(self._native, params, lambda: self._prompt_of_text(prompt), index)
         if not is_sequence(prompt):
-            raise TypeError(f"prompt: expected a text or token ids, got {type(prompt).__name__}")
-        ids = token_ids(prompt, "prompt")
-        return Job(self._native, params, lambda: self._checked(ids, "prompt"))
+            raise TypeError(f"{name}: expected a text or token ids, got {type(prompt).__name__}")
+        ids = token_ids(prompt, name)
+        return Job(self._native, params, lambda: self._checked(ids, "prompt"), index)
 
     def _prompt_of_text(self, text: str) -> list[int]:
         if not text:
@@ -303,18 +312,22 @@ class LLM:
         return self._native.tokenize(utf8(text, "prompt"), True, False)
 
     def _chat_job(self, messages: Sequence[Message], params: SamplingParams, tools: Any,
-                  template_args: Any) -> Job:
+                  template_args: Any, index: Optional[int] = None) -> Job:
+        name = "messages" if index is None else f"messages[{index}]"
         try:
-            parts = (messages_json(messages), json_of(tools, "tools"),
-                     json_of(template_args, "template_args"))
+            parts = (messages_json(messages, name), tools_json(tools),
+                     template_args_json(template_args))
         except InvalidArgumentError as error:
             failed = error
-            return Job(self._native, params, lambda: _raise(failed))
-        return Job(self._native, params, lambda: self._render(*parts, True))
+            return Job(self._native, params, lambda: _raise(failed), index)
+        return Job(self._native, params, lambda: self._render(*parts, True), index)
 
     def _render(self, messages: bytes, tools: Optional[bytes], template_args: Optional[bytes],
                 add_generation_prompt: bool) -> list[int]:
-        return self._native.render(messages, tools, None, template_args, add_generation_prompt)
+        ids, warnings = self._native.render(messages, tools, template_args, add_generation_prompt)
+        for warning in warnings:
+            log.warning("%s", warning)
+        return ids
 
     def _checked(self, ids: list[int], name: str) -> list[int]:
         size = self.info.vocab_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Mapping, NoReturn, Optional, Sequence, Union
 
 from . import _native
 from ._check import flag, integer, is_sequence, real, token_ids, utf8
@@ -17,6 +17,22 @@ _COUNTS = ("top_k", "penalty_last_n", "seed", "max_tokens", "min_tokens", "n", "
 _FLAGS = ("ignore_eos", "use_prefix_cache")
 
 
+class _Bias(dict[int, float]):
+    """A dict that stays as it is, so that parameters can be keys."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("parameters do not change; make others with dataclasses.replace")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Bias, (dict(self),)
+
+
 @dataclass(frozen=True)
 class SamplingParams:
     """How tokens are chosen, when a generation ends, and what is told of it.
@@ -24,6 +40,8 @@ class SamplingParams:
     The first group is None by default: then the model file's wishes hold, else temperature 0.8,
     top_k 40, top_p 0.95, min_p 0.05 and no penalties, as for ``headrace run``. Steps run in this
     order: bias, penalties, temperature, top_k, typical_p, top_p, min_p.
+
+    Parameters are values: equal ones have equal hashes, and none can be changed.
 
     Raises:
         TypeError: a value has the wrong type.
@@ -66,9 +84,9 @@ class SamplingParams:
     """Go on after the model's end token."""
 
     n: int = 1
-    """Choices: completions of the one prompt."""
+    """Choices: completions of the one prompt, 1 to 128."""
     logprobs: Optional[int] = None
-    """0 tells each token's log-probability, k also the k most likely ones."""
+    """0 tells each token's log-probability, k also the k most likely ones, at most 20."""
     prompt_logprobs: Optional[int] = None
     """The same of the prompt's tokens."""
 
@@ -95,7 +113,7 @@ class SamplingParams:
                             f"{type(self.logit_bias).__name__}")
         bias = {integer(key, "logit_bias"): real(value, "logit_bias")
                 for key, value in self.logit_bias.items()}
-        object.__setattr__(self, "logit_bias", bias)
+        object.__setattr__(self, "logit_bias", _Bias(bias))
         object.__setattr__(self, "stop", _texts(self.stop))
         object.__setattr__(self, "stop_token_ids",
                            tuple(token_ids(self.stop_token_ids, "stop_token_ids")))

@@ -86,26 +86,32 @@ class Generation:
 
     @property
     def text(self) -> str:
+        """The text of the first choice."""
         return self.choices[0].text
 
     @property
     def token_ids(self) -> list[int]:
+        """The token ids of the first choice; see Choice."""
         return self.choices[0].token_ids
 
     @property
     def finish_reason(self) -> Optional[str]:
+        """Why the first choice ended; see Choice."""
         return self.choices[0].finish_reason
 
     @property
     def logprobs(self) -> Optional[list[PositionLogprobs]]:
+        """Of each token of the first choice, if SamplingParams.logprobs asked for them."""
         return self.choices[0].logprobs
 
     @property
     def seed(self) -> int:
+        """The seed that the first choice used."""
         return self.choices[0].seed
 
     @property
     def timings(self) -> Timings:
+        """Where the time of the first choice went."""
         return self.choices[0].timings
 
     @property

@@ -217,6 +217,25 @@ Request request_of(const py::handle& params, const SamplingParams& defaults) {
   return to;
 }
 
+void check_counts(const py::handle& params) {
+  constexpr int32_t kMaxLogprobs = api::RequestLimits{}.max_logprobs;
+  struct Range {
+    const char* name;
+    int64_t least, most;
+  };
+  for (const auto& [name, least, most] :
+       {Range{"n", 1, kMaxChoices}, Range{"logprobs", 0, kMaxLogprobs},
+        Range{"prompt_logprobs", 0, kMaxLogprobs}, Range{"priority", kMinPriority, kMaxPriority}}) {
+    int64_t value = least;
+    Fields(params).count(name, value);
+    if (value >= least && value <= most) continue;
+    raise_error({ErrorCode::out_of_range,
+                 "expected " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
+                     std::to_string(value),
+                 name, ""});
+  }
+}
+
 RunOptions run_options_of(const py::handle& params, const Request& request) {
   RunOptions to;
   to.num_choices = request.num_choices;

@@ -35,6 +35,10 @@ EngineOptions engine_options_of(const pybind11::dict& options);
 /// `defaults`.
 Request request_of(const pybind11::handle& params, const SamplingParams& defaults);
 
+/// Throws for a number of `params` that no model takes, which a Request could not tell from none at
+/// all.
+void check_counts(const pybind11::handle& params);
+
 /// What `request` and the rest of `params` ask of a Run. Throws for too many stop strings, or one
 /// too long.
 RunOptions run_options_of(const pybind11::handle& params, const Request& request);

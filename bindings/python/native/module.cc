@@ -8,14 +8,13 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "app/sampling_defaults.h"
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/json_depth.h"
 #include "base/os/system_limits.h"
+#include "bindings/python/native/conversation.h"
 #include "bindings/python/native/convert.h"
 #include "bindings/python/native/local_model.h"
 
@@ -153,19 +152,6 @@ class PyRun {
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
-/// Text for the chat template's values; null where there is none.
-Result<nlohmann::ordered_json> parse_json(const std::optional<std::string>& text,
-                                          const char* name) {
-  if (!text) return nlohmann::ordered_json();
-  constexpr int kMaxDepth = 64;
-  if (json_depth(*text) > kMaxDepth) {
-    return Error{ErrorCode::invalid_argument, "nested more than 64 deep", name, ""};
-  }
-  auto value = nlohmann::ordered_json::parse(*text, nullptr, false);
-  if (value.is_discarded()) return Error{ErrorCode::invalid_argument, "no valid JSON", name, ""};
-  return value;
-}
-
 class PyModel {
  public:
   static std::unique_ptr<PyModel> open(const std::string& path, const py::dict& options) {
@@ -207,29 +193,15 @@ class PyModel {
     return without_gil([&] { return tokenizer_->decode(ids, skip_special); });
   }
 
-  /// A conversation's token ids; see ChatTemplate::render.
-  std::vector<TokenId> render(const std::string& messages, const std::optional<std::string>& tools,
-                              const std::optional<std::string>& documents,
-                              const std::optional<std::string>& extra, bool add_generation_prompt) {
+  /// (token ids, warnings); see render_conversation().
+  py::tuple render(const std::string& messages, const std::optional<std::string>& tools,
+                   const std::optional<std::string>& template_args, bool adds_generation_prompt) {
     const auto use = value_or_raise(model_->use());
-    return value_or_raise(without_gil([&]() -> Result<std::vector<TokenId>> {
-      const OpenedModel& opened = model_->opened();
-      if (!opened.chat_template) {
-        return Error{ErrorCode::unsupported, "the model has no chat template", "",
-                     "give one with --chat-template, or use generate"};
-      }
-      TemplateInput input = template_input(*tokenizer_);
-      input.now_unix_seconds = SystemClock().unix_seconds();
-      input.add_generation_prompt = add_generation_prompt;
-      HEADRACE_ASSIGN(const auto messages_json, parse_json(messages, "messages"));
-      HEADRACE_ASSIGN(const auto tools_json, parse_json(tools, "tools"));
-      HEADRACE_ASSIGN(const auto documents_json, parse_json(documents, "documents"));
-      HEADRACE_ASSIGN(const auto extra_json, parse_json(extra, "template_args"));
-      HEADRACE_ASSIGN(const auto segments,
-                      opened.chat_template->render(input, messages_json, tools_json, documents_json,
-                                                   extra_json));
-      return tokenizer_->encode(std::span<const TextSegment>(segments), true);
+    const Conversation given{messages, tools, template_args, adds_generation_prompt};
+    const RenderedConversation rendered = value_or_raise(without_gil([&] {
+      return render_conversation(model_->opened(), given, SystemClock().unix_seconds());
     }));
+    return py::make_tuple(rendered.ids, rendered.warnings);
   }
 
   std::unique_ptr<PyRun> submit(std::vector<TokenId> prompt, const py::object& params,
@@ -318,6 +290,7 @@ class PyModel {
 
 /// What of the parameters is wrong for every model.
 void check_params(const py::object& params) {
+  check_counts(params);
   const Request request = request_of(params, documented_sampling());
   succeed_or_raise(
       validate(request.sampling, request.stop, int64_t{std::numeric_limits<TokenId>::max()}));

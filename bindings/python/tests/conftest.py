@@ -88,6 +88,20 @@ def command():
 
 
 @pytest.fixture
+def batch(command, tmp_path):
+    """run(model, messages) -> the response to it of `headrace batch`, of 12 greedy tokens."""
+
+    def run(model, messages):
+        body = {"messages": messages, "max_tokens": 12, "temperature": 0, "ignore_eos": True}
+        line = {"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": body}
+        (tmp_path / "in.jsonl").write_text(json.dumps(line) + "\n")
+        command("batch", tmp_path / "in.jsonl", tmp_path / "out.jsonl", "-m", model, "--overwrite")
+        return json.loads((tmp_path / "out.jsonl").read_text())["response"]
+
+    return run
+
+
+@pytest.fixture
 def script(tmp_path):
     """start(code, *args, **environment) -> a Python process that runs it."""
     started = []

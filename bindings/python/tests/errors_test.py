@@ -1,6 +1,11 @@
 """Bad input: a clear exception, and the model stays usable (the fixture checks that at its end)."""
+import copy
+import dataclasses
+import inspect
 import math
+import operator
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -29,6 +34,21 @@ def test_an_error_says_what_where_and_the_way_out(llm):
     assert str(error) == f"{error.where}: {error.message} ({error.hint})"
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and str(again) == str(error)
+
+
+def test_options_are_named_as_keywords(tiny_path):
+    for name, value in (("isa", "sse9"), ("pre_tokenizer", "none-such")):
+        with pytest.raises(headrace.HeadraceError) as caught:
+            headrace.LLM(tiny_path, **{name: value})
+        assert caught.value.where in (name, f"{tiny_path}: {name}")
+
+
+def test_all_that_is_public_says_what_it_is():
+    for kind in (getattr(headrace, name) for name in headrace.__all__):
+        members = vars(kind).items() if inspect.isclass(kind) else []
+        assert not [f"{kind.__name__}.{name}" for name, member in members
+                    if not name.startswith("_") and not inspect.getdoc(member)
+                    and (isinstance(member, property) or inspect.isfunction(member))]
 
 
 @pytest.mark.parametrize("code", ["io_error", "not_found", "resource_exhausted", "strange"])
@@ -106,6 +126,8 @@ OUT_OF_RANGE = [
     ("max_tokens", -2), ("min_tokens", -1), ("timeout", 0), ("timeout", -1), ("timeout", math.nan),
     ("stop", ""), ("stop", ["a", ""]), ("stop", "x" * 5000), ("stop", ["x"] * 300),
     ("logit_bias", {1: math.nan}), ("logit_bias", {-1: 1.0}), ("stop_token_ids", [-1]),
+    ("n", 0), ("n", -5), ("n", 129), ("n", 10**30), ("priority", 9), ("priority", -9),
+    ("logprobs", -1), ("logprobs", 21), ("prompt_logprobs", -1), ("prompt_logprobs", 1000),
 ]
 
 
@@ -114,6 +136,12 @@ def test_params_out_of_range(name, value):
     with pytest.raises(headrace.OutOfRangeError) as caught:
         SamplingParams(**{name: value})
     assert caught.value.where == name and isinstance(caught.value, ValueError)
+
+
+def test_the_ends_of_the_ranges(llm):
+    for each in ({"n": 128, "max_tokens": 1}, {"priority": -8}, {"priority": 8}, {"logprobs": 20},
+                 {"prompt_logprobs": 20}):
+        llm.generate("hello", SamplingParams(**{"max_tokens": 2, **each}))
 
 
 def test_min_tokens_above_max_tokens():
@@ -127,11 +155,6 @@ def test_min_tokens_above_max_tokens():
     (SamplingParams(stop_token_ids=range(10_000)), headrace.OutOfRangeError),
     (SamplingParams(stop_token_ids=[264]), headrace.OutOfRangeError),
     (SamplingParams(logit_bias={264: 1.0}), headrace.OutOfRangeError),
-    (SamplingParams(logprobs=1000), headrace.OutOfRangeError),
-    (SamplingParams(priority=9), headrace.HeadraceError),
-    (SamplingParams(n=0), headrace.HeadraceError),
-    (SamplingParams(n=-5), headrace.HeadraceError),
-    (SamplingParams(n=10**9), headrace.HeadraceError),
     ({"temperature": 1.0}, TypeError), ("x", TypeError), ([GREEDY], TypeError), (5, TypeError),
 ])
 def test_params_that_this_model_cannot_take(llm, params, fault):
@@ -176,6 +199,41 @@ def test_params_are_values():
     assert type(params.top_k) is int and pickle.loads(pickle.dumps(params)) == params
     with pytest.raises(AttributeError):
         params.temperature = 1.0
+
+
+def test_params_are_keys():
+    params = SamplingParams(logit_bias={1: 2, 3: 4.0}, stop=["a"], temperature=1)
+    same = SamplingParams(logit_bias={3: 4.0, 1: 2.0}, stop="a", temperature=1.0)
+    other = dataclasses.replace(params, logit_bias={1: 2})
+    assert hash(params) == hash(same) and {params: 1, other: 2}[same] == 1 and params != other
+    for copied in (pickle.loads(pickle.dumps(params)), copy.deepcopy(params), copy.copy(params)):
+        assert copied == params and hash(copied) == hash(params)
+    assert dataclasses.asdict(params)["logit_bias"] == {1: 2.0, 3: 4.0}
+    for change in (lambda bias: bias.update({5: 1.0}), lambda bias: bias.pop(1),
+                   lambda bias: bias.clear(), lambda bias: operator.setitem(bias, 1, math.nan)):
+        with pytest.raises(TypeError, match="replace"):
+            change(params.logit_bias)
+    assert params == same
+
+
+def test_an_error_says_which_prompt(llm):
+    with pytest.raises(headrace.ContextLengthError, match=r"^prompt \[1\]: the ") as caught:
+        llm.generate(["fine", "x" * 300, ""], GREEDY)
+    assert caught.value.index == 1 and pickle.loads(pickle.dumps(caught.value)).index == 1
+    assert [each.error and each.error.index for each in caught.value.results] == [None, 1, 2]
+    with pytest.raises(ValueError, match=r"^prompt \[1\]: stop_token_ids: ") as caught:
+        llm.generate(["a", "b"], [GREEDY, SamplingParams(stop_token_ids=[264])])
+    assert caught.value.index == 1
+    talk = [{"role": "user", "content": "x"}]
+    with pytest.raises(headrace.InvalidArgumentError) as caught:
+        llm.generate("", GREEDY)
+    assert caught.value.index is None and str(caught.value) == "prompt: the prompt is empty"
+    for use, name in ((lambda: llm.generate(["a", None]), "prompts[1]"),
+                      (lambda: llm.generate(["a", [1.5]]), "prompts[1]"),
+                      (lambda: llm.generate(["a", "b"], [GREEDY, 5]), "params[1]"),
+                      (lambda: llm.chat([talk, ["x"]]), "messages[1]")):
+        with pytest.raises(TypeError, match="^" + re.escape(name)):
+            use()
 
 
 @pytest.mark.parametrize("call", [

@@ -62,7 +62,8 @@ def test_a_file_that_is_cut(tiny_path, tmp_path):
     ("kv_tokens", 5, ValueError), ("kv_bytes", 2**60, headrace.ResourceExhaustedError),
     ("kv_bytes", 2**70, ValueError), ("pre_tokenizer", "none-such", headrace.HeadraceError),
     ("chat_template", 5, TypeError), ("chat_template", "{{", ValueError),
-    ("max_slowdown", "x", TypeError), ("name", b"x", TypeError), ("name", "\ud800", ValueError),
+    ("max_slowdown", "x", TypeError), ("progress", 5, TypeError),
+    ("name", b"x", TypeError), ("name", "\ud800", ValueError),
 ])
 def test_options(tiny_path, option, value, fault):
     with pytest.raises(fault):
@@ -147,6 +148,8 @@ def test_the_default_model_is_fetched(tmp_path, monkeypatch, caplog):
         headrace.pull("gemma3-270n")
     with pytest.raises(TypeError):
         headrace.pull(None)
+    with pytest.raises(TypeError, match="progress"):
+        headrace.pull("gemma3-270m", progress=5)
 
 
 def test_progress_may_end_a_fetch(tmp_path, monkeypatch):

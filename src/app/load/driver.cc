@@ -46,7 +46,8 @@ class LoadDriver {
       begin_due(now());
       HEADRACE_TRY(submit_ready());
       if (active_.empty() && ready_.empty() && !may_begin_more(now())) break;
-      HEADRACE_TRY(report(now()));
+      report(now());
+      if (out_.was_stopped) break;
       const int64_t sleep_ns = now();
       reading_ns_ += sleep_ns - woken_ns;
       const uint64_t seen = engine_.wait_for_news(seen_, time_to_sleep(sleep_ns));
@@ -56,6 +57,7 @@ class LoadDriver {
       read_all();
       sample(woken_ns);
     }
+    if (out_.was_stopped) drop_active();
     settle();
     out_.after = last_;
     out_.reading_seconds = seconds(reading_ns_);
@@ -226,6 +228,17 @@ class LoadDriver {
     last_ = std::move(stats);
   }
 
+  /// Cancels what the engine has, as if it had never been asked for it.
+  void drop_active() {
+    std::vector<size_t> cut;
+    for (const ActiveRequest& request : active_) cut.push_back(request.record);
+    active_.clear();
+    std::sort(cut.rbegin(), cut.rend());
+    for (const size_t record : cut) {
+      out_.requests.erase(out_.requests.begin() + static_cast<std::ptrdiff_t>(record));
+    }
+  }
+
   /// The last answers may be read before the engine has counted their step.
   void settle() {
     while (last_.num_running + last_.num_waiting > 0) {
@@ -243,13 +256,12 @@ class LoadDriver {
     return std::chrono::nanoseconds(ns);
   }
 
-  Result<void> report(int64_t now_ns) {
-    if (now_ns < next_report_ns_) return {};
+  void report(int64_t now_ns) {
+    if (now_ns < next_report_ns_) return;
     next_report_ns_ = now_ns + kMaxSleepNs;
     hooks_.on_progress(
         {num_done_, last_.generated_tokens - out_.before.generated_tokens, seconds(now_ns)});
-    if (!hooks_.should_stop()) return {};
-    return Error{ErrorCode::cancelled, "interrupted", "", ""};
+    out_.was_stopped = hooks_.should_stop();
   }
 
   Engine& engine_;

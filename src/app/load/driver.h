@@ -37,12 +37,12 @@ struct LoadProgress {
 
 struct LoadDriverHooks {
   std::function<void(const LoadProgress&)> on_progress;  ///< several times a second
-  std::function<bool()> should_stop;                     ///< true ends the load (cancelled)
+  std::function<bool()> should_stop;                     ///< true ends the load at once
 };
 
 /// Runs until every conversation that began has ended. A request that the engine has no room for
-/// (overloaded), or that ends with an error, ends its conversation and is taken down. Errors: what
-/// the engine refuses otherwise; cancelled.
+/// (overloaded), or that ends with an error, ends its conversation and is taken down. A load that
+/// is stopped has the requests that have ended. Errors: what the engine refuses otherwise.
 Result<LoadRecords> drive_load(Engine& engine, const LoadWorkload& workload, const LoadPace& pace,
                                const LoadDriverHooks& hooks, const Clock& clock);
 

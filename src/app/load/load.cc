@@ -110,6 +110,10 @@ std::vector<TokenId> ordinary_tokens(const OpenedModel& model) {
   return ordinary.empty() ? all : ordinary;
 }
 
+Error interrupted() {
+  return {ErrorCode::cancelled, "interrupted", "", ""};
+}
+
 class Load {
  public:
   Load(OpenedModel& model, const LoadPlan& plan, const BenchHooks& hooks)
@@ -127,6 +131,7 @@ class Load {
     stretch.before = machine_load();
     HEADRACE_ASSIGN(LoadRecords records, drive(pace, false));
     stretch.after = machine_load();
+    if (records.was_stopped && records.requests.empty()) return interrupted();
     LoadResult result;
     result.plan = plan_;
     result.summary = summarize_load(records, plan_.slo);
@@ -136,6 +141,10 @@ class Load {
     if (rates && std::any_of(rates->begin(), rates->end(),
                              [](const BenchRow& row) { return !row.unsteady.empty(); })) {
       result.unsteady.emplace_back("rates that it is compared with were disturbed");
+    }
+    result.was_interrupted = records.was_stopped;
+    if (records.was_stopped) {
+      result.unsteady.emplace_back("interrupted: what was under way then is in no figure");
     }
     result.fingerprint = records.fingerprint;
     result.num_conversations = records.num_conversations;
@@ -172,6 +181,7 @@ class Load {
     pace.first = LoadWorkload::kWarmUp;
     const auto done = drive(pace, true);
     if (!done.ok()) return done.error();
+    if (done->was_stopped) return interrupted();
     engine_->clear_prefix_cache();
     return {};
   }

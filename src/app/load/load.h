@@ -73,6 +73,7 @@ struct LoadResult {
   std::optional<LoadIdeal> ideal;
   double processor_seconds = 0;       ///< of all threads of the process, during the load
   std::vector<std::string> unsteady;  ///< reasons; empty: steady
+  bool was_interrupted = false;       ///< only what had ended by then is in it
 
   /// Ideal over measured time; only with `ideal`.
   double fraction_of_ideal() const { return ideal->seconds / summary.occupied_seconds; }
@@ -84,7 +85,8 @@ struct LoadResult {
 
 /// Runs a plan on an engine of its own. `rates`: rows of the plan's rate_tests(), or null. The
 /// model must have been opened so that check_load_fits() holds. Errors: resource_exhausted,
-/// context_length_exceeded (kv_bytes is too small for a conversation), those of drive_load().
+/// context_length_exceeded (kv_bytes is too small for a conversation), those of drive_load();
+/// cancelled, where it was interrupted before any request had ended.
 Result<LoadResult> run_load(OpenedModel& model, const LoadPlan& plan,
                             std::shared_ptr<const std::vector<BenchRow>> rates,
                             const BenchHooks& hooks);

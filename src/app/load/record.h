@@ -60,6 +60,7 @@ struct LoadRecords {
   EngineStats after;
   uint64_t fingerprint = 0;  ///< of the conversations that began
   int64_t num_conversations = 0;
+  bool was_stopped = false;    ///< what had not ended then is left out
   double reading_seconds = 0;  ///< that the load itself took, on a thread beside the engine's
 };
 

@@ -2,8 +2,12 @@
 #include "cli/bench/bench_output.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "base/os/terminal.h"
 #include "cli/bench/bench_page.h"
@@ -15,15 +19,36 @@
 namespace headrace::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::vector<std::string> formats_of(const BenchOutputArgs& args) {
   return args.json ? std::vector<std::string>{"json"} : parts_once(args.formats);
 }
 
+/// Opens it to write behind what is there, which changes nothing. Errors: io_error.
+Result<void> check_file(const std::string& path) {
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) {
+    return Error{ErrorCode::io_error, "a directory is in the way of the file", path,
+                 "give another name"};
+  }
+  const bool is_there = fs::exists(path, failed);
+  errno = 0;
+  if (std::ofstream(path, std::ios::binary | std::ios::app)) {
+    if (!is_there) fs::remove(path, failed);
+    return {};
+  }
+  return Error{ErrorCode::io_error, std::string("cannot be written: ") + std::strerror(errno), path,
+               "check its folder and rights"};
+}
+
 Result<void> write_file(const std::string& path, const std::string& text) {
+  errno = 0;
   std::ofstream out(path, std::ios::binary);
   out << text << std::flush;
   if (out) return {};
-  return Error{ErrorCode::io_error, "cannot write the file", path, ""};
+  return Error{ErrorCode::io_error, std::string("cannot be written: ") + std::strerror(errno), path,
+               "the results are printed instead"};
 }
 
 }  // namespace
@@ -46,13 +71,25 @@ std::vector<Option> bench_output_options(BenchOutputArgs& args) {
 Result<void> check_output(const BenchOutputArgs& args) {
   const auto formats = formats_of(args);
   const bool wants_page = std::find(formats.begin(), formats.end(), "html") != formats.end();
-  if (!wants_page || kBenchPageHasChart) return {};
-  return Error{ErrorCode::unsupported, "this build of Headrace has no Chart.js for the page",
-               "-o html", "install Debian's libjs-chart.js and build again"};
+  if (wants_page && !kBenchPageHasChart) {
+    return Error{ErrorCode::unsupported, "this build of Headrace has no Chart.js for the page",
+                 "-o html", "install Debian's libjs-chart.js and build again"};
+  }
+  if (args.file.empty()) return {};
+  const std::string name = fs::path(args.file).filename().string();
+  if (name.empty() || name == "." || name == "..") {
+    return Error{
+        ErrorCode::invalid_argument,
+        "'" + args.file + "' names a folder, not the beginning of files' names", "--output-file",
+        "name files in it, as in --output-file " + (fs::path(args.file) / "bench").string()};
+  }
+  for (const std::string& format : formats) HEADRACE_TRY(check_file(args.file + "." + format));
+  return {};
 }
 
 Result<void> write_output(const BenchOutputArgs& args,
                           const std::function<std::string(const std::string& format)>& rendered) {
+  Result<void> outcome;
   for (const std::string& format : formats_of(args)) {
     const std::string text = rendered(format);
     if (args.file.empty()) {
@@ -60,10 +97,14 @@ Result<void> write_output(const BenchOutputArgs& args,
       continue;
     }
     const std::string path = args.file + "." + format;
-    HEADRACE_TRY(write_file(path, text));
+    if (auto written = write_file(path, text); !written.ok()) {
+      print(text);  // it took long to measure
+      outcome = std::move(written);
+      continue;
+    }
     std::fprintf(stderr, "%s\n", printable(path).c_str());
   }
-  return {};
+  return outcome;
 }
 
 ProgressLine::ProgressLine() : enabled_(is_terminal(StandardStream::error)) {}

@@ -22,11 +22,13 @@ struct BenchOutputArgs {
 /// -o, --output-file and --json.
 std::vector<Option> bench_output_options(BenchOutputArgs& args);
 
-/// Errors: unsupported (a page, in a build without Chart.js).
+/// Before anything is measured. Errors: unsupported (a page, in a build without Chart.js);
+/// invalid_argument (--output-file is the name of a folder); io_error (no file can be written
+/// there). Files are tried out, and left as they were.
 Result<void> check_output(const BenchOutputArgs& args);
 
 /// Prints the results in each format, or writes their files. `rendered`: "md", "json", "csv",
-/// "html" to text.
+/// "html" to text. Errors: io_error; what no file could be written of is printed then.
 Result<void> write_output(const BenchOutputArgs& args,
                           const std::function<std::string(const std::string& format)>& rendered);
 

@@ -54,6 +54,7 @@ class ModelLoads {
         number_(std::move(number)),
         setting_(describe(model)) {}
 
+  /// Errors come behind the entries of what was measured before them.
   Result<void> run(std::vector<LoadEntry>& entries) {
     for (size_t i = 0; i < plans_.size(); ++i) {
       const LoadPlan& plan = plans_[i];
@@ -62,7 +63,9 @@ class ModelLoads {
           plans_.size() > 1 ? fmt::format("{} of {}: ", i + 1, plans_.size()) : "";
       HEADRACE_ASSIGN(LoadResult result,
                       run_load(model_, plan, std::move(rates), hooks(number_ + number)));
+      const bool was_interrupted = result.was_interrupted;
       entries.push_back({setting_, std::move(result)});
+      if (was_interrupted) return Error{ErrorCode::cancelled, "interrupted", "", ""};
     }
     return {};
   }
@@ -99,10 +102,9 @@ class ModelLoads {
   ProgressLine line_;
 };
 
-Result<std::vector<LoadEntry>> measure_all(const std::vector<BenchModel>& models,
-                                           const std::vector<LoadPlan>& plans,
-                                           int64_t repetitions) {
-  std::vector<LoadEntry> entries;
+/// What was measured is in `entries`, also where an error ends it.
+Result<void> measure_all(const std::vector<BenchModel>& models, const std::vector<LoadPlan>& plans,
+                         int64_t repetitions, std::vector<LoadEntry>& entries) {
   const InterruptGuard guard({.catch_terminate = true});
   for (size_t i = 0; i < models.size(); ++i) {
     HEADRACE_ASSIGN(const auto model, open_model(models[i].path, models[i].options));
@@ -111,7 +113,7 @@ Result<std::vector<LoadEntry>> measure_all(const std::vector<BenchModel>& models
         models.size() > 1 ? fmt::format("[{} of {}] ", i + 1, models.size()) : "";
     HEADRACE_TRY(ModelLoads(*model, plans, repetitions, number).run(entries));
   }
-  return entries;
+  return {};
 }
 
 void warn_of(const std::vector<LoadEntry>& entries) {
@@ -155,6 +157,19 @@ int64_t context_of(const std::vector<LoadPlan>& plans) {
   return longest;
 }
 
+/// Says what ended it, behind what was measured; the exit code.
+int ended_early(Error error, size_t num_loads, const BenchOutputArgs& output) {
+  const bool was_interrupted = error.code == ErrorCode::cancelled;
+  if (num_loads > 0) {
+    error.message +=
+        fmt::format("; {} {} told of", num_loads, num_loads == 1 ? "load is" : "loads are");
+  }
+  // The loads are all the JSON there is.
+  const int code = fail(error, num_loads == 0 && output.wants_json());
+  if (was_interrupted && flush_output()) end_by_interrupt();
+  return code;
+}
+
 }  // namespace
 
 Result<int> run_load_bench(const BenchModelArgs& model, const std::vector<LoadPlan>& plans,
@@ -164,10 +179,13 @@ Result<int> run_load_bench(const BenchModelArgs& model, const std::vector<LoadPl
     return check_needs(plans, repetitions > 0, config, needs, available);
   };
   HEADRACE_ASSIGN(const auto models, bench_models(model, context_of(plans), check));
-  HEADRACE_ASSIGN(const auto entries, measure_all(models, plans, repetitions));
+  std::vector<LoadEntry> entries;
+  const auto measured = measure_all(models, plans, repetitions, entries);
+  if (entries.empty() && !measured.ok()) return ended_early(measured.error(), 0, output);
   warn_of(entries);
   HEADRACE_TRY(
       write_output(output, [&](const std::string& format) { return rendered(format, entries); }));
+  if (!measured.ok()) return ended_early(measured.error(), entries.size(), output);
   const bool all_failed = std::any_of(entries.begin(), entries.end(), [](const LoadEntry& entry) {
     return entry.result.summary.num_ok == 0;
   });

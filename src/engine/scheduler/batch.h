@@ -2,6 +2,7 @@
 // decode step allocates nothing here.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -50,6 +51,12 @@ struct Batch {
 
   int64_t num_rows() const { return static_cast<int64_t>(tokens.size()); }
   bool is_empty() const { return sequences.empty(); }
+  /// Whether all its requests are to be cancelled. From any thread while the step runs.
+  bool is_unwanted() const {
+    return std::all_of(sequences.begin(), sequences.end(), [](const BatchSequence& part) {
+      return part.sequence->stream->is_unwanted();
+    });
+  }
   /// All but the copies, whose blocks are held.
   void clear() {
     tokens.clear();

@@ -89,6 +89,8 @@ class Scheduler {
   /// Takes the step's tokens over and ends what is finished. Where it throws (memory), the step is
   /// still to be failed.
   void commit();
+  /// The step came to nothing, for nobody wants it. Its sequences are as they were before.
+  void give_up();
   /// The step came to nothing. With `may_repeat`, its sequences begin again, each alone, and end
   /// with `error` if they fail there too; else they end with it now. All others go on.
   void fail(const Error& error, bool may_repeat);

@@ -224,6 +224,12 @@ void Scheduler::abandon_copies() {
   cache_.abandon_copies(batch_.copies);
 }
 
+void Scheduler::give_up() {
+  abandon_copies();
+  planned_ = nullptr;
+  batch_.clear();
+}
+
 void Scheduler::fail(const Error& error, bool may_repeat) {
   ++stats_.num_failed_steps;
   abandon_copies();

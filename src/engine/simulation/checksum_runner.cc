@@ -78,6 +78,8 @@ void ChecksumRunner::launch(Batch& batch) {
   }
   ++num_steps_;
   if (pass_time_) pass_time_(static_cast<int64_t>(batch.tokens.size()));
+  is_given_up_ = batch.is_unwanted();
+  if (is_given_up_) return;
   num_rows_ += static_cast<int64_t>(batch.tokens.size());
   most_rows_ = std::max(most_rows_, static_cast<int64_t>(batch.tokens.size()));
   HEADRACE_CHECK_LE(static_cast<int64_t>(batch.logit_rows.size()), kMaxLogitRows);
@@ -110,6 +112,7 @@ void ChecksumRunner::read_tokens(const Batch& batch, size_t sequence, int64_t en
 }
 
 Result<void> ChecksumRunner::collect(Batch& batch) {
+  if (is_given_up_) return Error{ErrorCode::cancelled, "nobody wants this step", "", ""};
   for (size_t i = 0; i < batch.sequences.size(); ++i) {
     const BatchSequence& part = batch.sequences[i];
     if (part.sample < 0 && part.num_scores == 0) continue;

@@ -71,6 +71,7 @@ class ChecksumRunner final : public ModelRunner {
   int64_t num_rows_ = 0;
   int64_t most_rows_ = 0;
   bool fails_next_ = false;
+  bool is_given_up_ = false;
   std::function<void(int64_t)> pass_time_;
   TokenId poison_ = -1;
   TokenId spoiled_ = -1;

@@ -75,7 +75,10 @@ class World {
     runner_->fail_on(kPoison);
     runner_->spoil_logits_of(kSpoiled);
     clock_ = std::make_shared<VirtualClock>();
-    runner_->on_step([this](int64_t num_rows) { clock_->advance(kMs + num_rows * kMs / 20); });
+    runner_->on_step([this](int64_t num_rows) {
+      clock_->advance(kMs + num_rows * kMs / 20);
+      if (below(8) == 0) cancel_some();  // while the model runs
+    });
     EngineParts parts;
     parts.runner = std::move(runner);
     parts.clock = clock_;

@@ -60,6 +60,7 @@ class Gemma3 final : public Decoder {
     const Tensor global_angles = rope_.angles(step.positions);
     const Tensor local_angles = rope_window_->angles(step.positions);
     for (size_t i = 0; i < layers_.size(); ++i) {
+      if (is_unwanted(step)) return {};
       const Gemma3Layer& layer = layers_[i];
       const Tensor& angles = config_.is_window_layer[i] ? local_angles : global_angles;
       layer.attention.apply(backend_, layer.attention_norm.input(x), angles, cache_of(step, i),

@@ -41,6 +41,7 @@ class Llama final : public Decoder {
     embedding_.apply(backend_, step.tokens, x);
     const Tensor angles = rope_.angles(step.positions);
     for (size_t i = 0; i < layers_.size(); ++i) {
+      if (is_unwanted(step)) return {};
       const LlamaLayer& layer = layers_[i];
       layer.attention.apply(backend_, layer.attention_norm.input(x), angles, cache_of(step, i),
                             layer_in_group(i), a, delta, x);
