@@ -77,9 +77,9 @@ struct EngineStats {
   int64_t num_stopped = 0;          ///< completions by how they ended
   int64_t num_length = 0;
   int64_t num_cancelled = 0;
-  int64_t num_errors = 0;      ///< requests that ended with an error
-  int64_t num_expired = 0;     ///< of these, whose time had passed
-  int64_t num_bad_logits = 0;  ///< of these, whose logits were no numbers
+  int64_t num_errors = 0;                        ///< requests that ended with an error
+  int64_t num_expired = 0;                       ///< of these, whose time had passed
+  int64_t num_bad_logits = 0;                    ///< of these, whose logits were no numbers
   std::array<int64_t, kNumMemoryRungs> rungs{};  ///< times each MemoryRung was taken
   int64_t scheduling_ns = 0;                     ///< planning and committing steps
   int64_t forward_ns = 0;                        ///< the model
