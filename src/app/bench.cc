@@ -22,7 +22,7 @@ namespace {
 /// Steps of decoding that are not measured: caches, branch predictors and threads get warm.
 constexpr int64_t kWarmUpSteps = 16;
 
-constexpr std::string_view kText =
+constexpr std::string_view kBenchText =
     "The mill stood where the valley narrows. Above it the stream was led into a channel, level "
     "with the hillside, and kept its height while the river fell away below. At the end of the "
     "channel a gate let the water through onto the wheel; 24 buckets, each as wide as a door, took "
@@ -32,7 +32,7 @@ constexpr std::string_view kText =
 /// `count` tokens of ordinary text, over and over, from another place for each sequence.
 Result<std::vector<TokenId>> text_tokens(const OpenedModel& model, int64_t count, size_t sequence) {
   HEADRACE_ASSIGN(std::vector<TokenId> text,
-                  model.tokenizer->encode(kText, EncodeOptions{.add_special = false}));
+                  model.tokenizer->encode(kBenchText, EncodeOptions{.add_special = false}));
   if (text.empty()) text = {0};
   std::vector<TokenId> out(static_cast<size_t>(count));
   for (size_t i = 0; i < out.size(); ++i) out[i] = text[(i + 11 * sequence) % text.size()];

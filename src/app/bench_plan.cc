@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-std::string mib(uint64_t bytes) {
+std::string memory_text(uint64_t bytes) {
   std::array<char, 32> text{};
   const double value = static_cast<double>(bytes) / (1 << 20);
   std::snprintf(text.data(), text.size(), value < 10 ? "%.1f MiB" : "%.0f MiB", value);
@@ -102,12 +102,12 @@ Result<void> check_bench_fits(const std::vector<BenchTest>& tests, const ModelCo
   const uint64_t budget = budget_bytes(available_bytes);
   if (total <= budget) return {};
   return Error{ErrorCode::resource_exhausted,
-               "the tests need weights " + mib(needs.weight_bytes) + " + KV cache " + mib(kv) +
-                   " (" + std::to_string(kv_tokens) + " tokens over " +
+               "the tests need weights " + memory_text(needs.weight_bytes) + " + KV cache " +
+                   memory_text(kv) + " (" + std::to_string(kv_tokens) + " tokens over " +
                    std::to_string(num_sequences) + " sequences, " + std::to_string(token_bytes) +
-                   " bytes each) + activations " + mib(activations) +
-                   " + memory to measure reading with " + mib(read) + " = " + mib(total) +
-                   ", and may use " + mib(budget),
+                   " bytes each) + activations " + memory_text(activations) +
+                   " + memory to measure reading with " + memory_text(read) + " = " +
+                   memory_text(total) + ", and may use " + memory_text(budget),
                "", "use smaller -p, -n, -d or -npl"};
 }
 

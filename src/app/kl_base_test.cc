@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kVocab = 1001;  // odd: rows are padded
+constexpr int64_t kOddVocab = 1001;  // rows are padded
 
 KlBaseHeader small_header() {
   KlBaseHeader header;
-  header.vocab_size = kVocab;
+  header.vocab_size = kOddVocab;
   header.num_chunks = 2;
   header.chunk_tokens = 6;
   header.rows_per_chunk = 2;
@@ -38,7 +38,7 @@ class KlBase : public testing::Test {
     std::normal_distribution<float> normal(0.0F, 4.0F);
     rows_.resize(4);
     for (auto& row : rows_) {
-      row.resize(kVocab);
+      row.resize(kOddVocab);
       for (float& value : row) value = normal(random);
     }
     ids_ = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -70,7 +70,7 @@ TEST_F(KlBase, ReadsBackWithinTheStatedError) {
   ASSERT_TRUE(reader.ok()) << reader.error().to_string();
   EXPECT_EQ(reader->header(), small_header());
   EXPECT_TRUE(std::ranges::equal(reader->ids(), ids_));
-  std::vector<float> got(kVocab);
+  std::vector<float> got(kOddVocab);
   for (size_t r = 0; r < rows_.size(); ++r) {
     const double normalizer = log_sum_exp(rows_[r]);
     EXPECT_EQ(reader->read_row(static_cast<int64_t>(r), got), argmax(rows_[r]));

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kVocab = 32;
+constexpr int64_t kLetters = 32;
 
 /// One token a letter: id = letter - 'a'.
 class LetterTokenizer final : public Tokenizer {
@@ -24,7 +24,7 @@ class LetterTokenizer final : public Tokenizer {
     fingerprint_.digest = std::move(digest);
   }
   std::string description() const override { return "letters"; }
-  int64_t vocab_size() const override { return kVocab; }
+  int64_t vocab_size() const override { return kLetters; }
   const SpecialTokens& special() const override { return special_; }
   TokenKind kind(TokenId) const override { return TokenKind::normal; }
   std::string_view piece(TokenId) const override { return "x"; }
@@ -58,8 +58,8 @@ class SuccessorSession final : public Session {
     for (size_t i = 0; i < tokens.size(); ++i) {
       const bool last = i + 1 == tokens.size();
       if (wanted == LogitsFor::all || (wanted == LogitsFor::last && last)) {
-        std::vector<float> logits(kVocab, 0.0F);
-        logits[static_cast<size_t>((tokens[i] + 1) % kVocab)] = gain_;
+        std::vector<float> logits(kLetters, 0.0F);
+        logits[static_cast<size_t>((tokens[i] + 1) % kLetters)] = gain_;
         on_logits(num_tokens_, logits);
       }
       ++num_tokens_;
@@ -78,10 +78,10 @@ class SuccessorSession final : public Session {
 };
 
 double hit_nll(float gain) {
-  return std::log(std::exp(gain) + kVocab - 1) - gain;
+  return std::log(std::exp(gain) + kLetters - 1) - gain;
 }
 double miss_nll(float gain) {
-  return std::log(std::exp(gain) + kVocab - 1);
+  return std::log(std::exp(gain) + kLetters - 1);
 }
 
 TEST(Score, EveryTokenAfterTheFirst) {
@@ -135,7 +135,7 @@ TEST(Perplexity, ScoresTheSecondHalfOfEachChunk) {
   options.chunk_tokens = 8;
   // Positions 4, 5, 6 predict 5, 6, 7: hits in the first chunk; the second breaks off after 4.
   const std::string text = std::string("abcdefgh") + "abcdezzz";
-  const auto result = measure_perplexity(session, LetterTokenizer(false), kVocab, text, options);
+  const auto result = measure_perplexity(session, LetterTokenizer(false), kLetters, text, options);
   ASSERT_TRUE(result.ok()) << result.error().to_string();
   EXPECT_EQ(result->chunks, 2);
   EXPECT_EQ(result->scored_tokens, 6);
@@ -150,13 +150,13 @@ TEST(Perplexity, OddChunksAndCancelling) {
   SuccessorSession session(2.0F);
   PerplexityOptions options;
   options.chunk_tokens = 7;
-  EXPECT_EQ(measure_perplexity(session, LetterTokenizer(false), kVocab, "abcdefghijkl", options)
+  EXPECT_EQ(measure_perplexity(session, LetterTokenizer(false), kLetters, "abcdefghijkl", options)
                 .error()
                 .code,
             ErrorCode::invalid_argument);
   options.chunk_tokens = 4;
   options.progress = [](int64_t done, int64_t, double) { return done < 2; };
-  EXPECT_EQ(measure_perplexity(session, LetterTokenizer(false), kVocab, "abcdefghijkl", options)
+  EXPECT_EQ(measure_perplexity(session, LetterTokenizer(false), kLetters, "abcdefghijkl", options)
                 .error()
                 .code,
             ErrorCode::cancelled);
@@ -173,7 +173,8 @@ class WithBase : public testing::Test {
     options.chunk_tokens = 8;
     options.save_base = base_;
     SuccessorSession session(2.0F);
-    const auto saved = measure_perplexity(session, LetterTokenizer(false), kVocab, text_, options);
+    const auto saved =
+        measure_perplexity(session, LetterTokenizer(false), kLetters, text_, options);
     ASSERT_TRUE(saved.ok()) << saved.error().to_string();
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -185,7 +186,7 @@ class WithBase : public testing::Test {
     options.max_chunks = chunks;
     options.kl_base = base_;
     SuccessorSession session(gain);
-    return measure_perplexity(session, tokenizer, kVocab, text, options);
+    return measure_perplexity(session, tokenizer, kLetters, text, options);
   }
 
   fs::path folder_;
@@ -204,7 +205,7 @@ TEST_F(WithBase, AnotherPathDivergesByTheFormula) {
   const auto other = compare(-1.0F, LetterTokenizer(false), text_);
   ASSERT_TRUE(other.ok());
   const double hit = std::exp(-hit_nll(2.0F));
-  const double rest = (1 - hit) / (kVocab - 1);
+  const double rest = (1 - hit) / (kLetters - 1);
   const double expected =
       hit * (hit_nll(-1.0F) - hit_nll(2.0F)) + (1 - hit) * (std::log(rest) + miss_nll(-1.0F));
   EXPECT_NEAR(*other->mean_kl, expected, 1e-4);
@@ -223,12 +224,12 @@ TEST_F(WithBase, FewerChunksAreFineMoreAreNot) {
 TEST_F(WithBase, AnotherNumberOfScoredRowsIsRefused) {
   const std::vector<TokenId> ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   for (const int64_t rows : {2, 4}) {
-    const KlBaseHeader header{kVocab, 2, 8, rows, "letters"};
+    const KlBaseHeader header{kLetters, 2, 8, rows, "letters"};
     auto writer = KlBaseWriter::create(base_, header, ids);
     ASSERT_TRUE(writer.ok()) << writer.error().to_string();
-    const std::vector<float> logits(kVocab, 0.0F);
+    const std::vector<float> logits(kLetters, 0.0F);
     for (int64_t i = 0; i < 2 * rows; ++i) {
-      ASSERT_TRUE(writer->add_row(logits, std::log(static_cast<double>(kVocab))).ok());
+      ASSERT_TRUE(writer->add_row(logits, std::log(static_cast<double>(kLetters))).ok());
     }
     ASSERT_TRUE(writer->finish().ok());
     const auto result = compare(2.0F, LetterTokenizer(false), text_);

@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kText =
+constexpr std::string_view kSelftestText =
     "Water that falls far can do work. A channel brings it to a wheel, the wheel turns a shaft, "
     "and "
     "the shaft turns whatever the mill was built for: stones, saws, hammers or looms.";
@@ -131,7 +131,7 @@ Result<std::string> greedy(const OpenedModel& model, std::string_view prompt) {
 Result<void> check(const std::string& path, Isa isa, const OnCheck& on_check) {
   const std::string prefix = std::string(isa_name(isa)) + ": ";
   HEADRACE_ASSIGN(const auto model, open_with(path, isa, 0));
-  HEADRACE_ASSIGN(const auto ids, model->tokenizer->encode(kText, EncodeOptions{}));
+  HEADRACE_ASSIGN(const auto ids, model->tokenizer->encode(kSelftestText, EncodeOptions{}));
 
   HEADRACE_ASSIGN(const Logits whole, all_logits(*model, ids, ids.size()));
   bool same = true;

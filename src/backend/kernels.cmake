@@ -17,6 +17,8 @@ macro(headrace_kernels set)
   # GCC 12's own intrinsics headers set off the uninitialised warnings (GCC bug 105593).
   target_compile_options(headrace_kernels_${set} PRIVATE
     ${kernel_optimisation} ${ARG_OPTIONS} -Wno-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  # One by one: how a loop is inlined and gets its registers must not depend on its neighbours.
+  set_target_properties(headrace_kernels_${set} PROPERTIES UNITY_BUILD OFF)
   list(APPEND HEADRACE_KERNEL_OBJECTS $<TARGET_OBJECTS:headrace_kernels_${set}>)
 endmacro()
 

@@ -5,26 +5,15 @@
 #include <limits>
 
 #include "checkpoint/quote_name.h"
+#include "checkpoint/test_gguf.h"
 #include "tests/gguf_builder.h"
 
 namespace headrace {
 namespace {
 
+using test::error_of;
 using test::GgufBuilder;
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
-Result<GgufFile> read(const std::string& file, uint64_t budget_bytes = HeapBudget::kDefaultBytes) {
-  HeapBudget budget(budget_bytes);
-  return read_gguf(bytes_of(file), budget);
-}
-
-std::string error_of(const std::string& file) {
-  const auto result = read(file);
-  return result.ok() ? "no error" : result.error().to_string();
-}
+using test::read;
 
 template <class T>
 void append(std::string& out, T value) {
@@ -108,12 +97,14 @@ TEST(GgufFile, ALongNestedArrayIsCutButReadToItsEnd) {
 
 TEST(GgufFile, TheHeaderIsChecked) {
   const std::string good = GgufBuilder().add("key", uint32_t{1}).build();
-  EXPECT_EQ(error_of(""), "header at byte 0: expected a GGUF file, which begins with 'GGUF'");
-  EXPECT_EQ(error_of("GGUF"),
+  EXPECT_EQ(error_of("").to_string(),
+            "header at byte 0: expected a GGUF file, which begins with 'GGUF'");
+  EXPECT_EQ(error_of("GGUF").to_string(),
             "byte 4: the file ends inside the version: expected 4 bytes, found 0 (the file may be "
             "cut short: fetch it again)");
   EXPECT_EQ(read(GgufBuilder(1).build()).error().code, ErrorCode::unsupported);
-  EXPECT_EQ(error_of(GgufBuilder(4).build()), "header at byte 4: GGUF version 4, expected 2 or 3");
+  EXPECT_EQ(error_of(GgufBuilder(4).build()).to_string(),
+            "header at byte 4: GGUF version 4, expected 2 or 3");
   const auto big_endian = read(GgufBuilder(0x03000000).build());
   EXPECT_EQ(big_endian.error().code, ErrorCode::unsupported);
   EXPECT_NE(big_endian.error().message.find("big-endian"), std::string::npos);
@@ -131,27 +122,28 @@ TEST(GgufFile, TheHeaderIsChecked) {
 }
 
 TEST(GgufFile, KeysAreChecked) {
-  EXPECT_EQ(error_of(GgufBuilder().add("twice", uint8_t{1}).add("twice", uint8_t{2}).build()),
-            "key 'twice' at byte 42: the key appears twice");
-  EXPECT_EQ(error_of(GgufBuilder().add("", uint8_t{1}).build()),
+  EXPECT_EQ(
+      error_of(GgufBuilder().add("twice", uint8_t{1}).add("twice", uint8_t{2}).build()).to_string(),
+      "key 'twice' at byte 42: the key appears twice");
+  EXPECT_EQ(error_of(GgufBuilder().add("", uint8_t{1}).build()).to_string(),
             "key number 0 at byte 24: the key is empty");
-  EXPECT_EQ(error_of(GgufBuilder().add(std::string(65536, 'k'), uint8_t{1}).build()),
+  EXPECT_EQ(error_of(GgufBuilder().add(std::string(65536, 'k'), uint8_t{1}).build()).to_string(),
             "key number 0 at byte 24: byte 24: the key is 65536 bytes long, but only 65535 are "
             "allowed");
   EXPECT_TRUE(read(GgufBuilder().add(std::string(65535, 'k'), uint8_t{1}).build()).ok());
 }
 
 TEST(GgufFile, ValuesAreChecked) {
-  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 13, "12345678").build()),
+  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 13, "12345678").build()).to_string(),
             "key 'k' at byte 24: byte 33: unknown value type 13, expected 0 to 12");
-  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 7, "\x02").build()),
+  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 7, "\x02").build()).to_string(),
             "key 'k' at byte 24: byte 37: a bool must be 0 or 1, found 2");
-  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 10, "1234").build()),
+  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 10, "1234").build()).to_string(),
             "key 'k' at byte 24: byte 37: the file ends inside the value: expected 8 bytes, found "
             "4 (the file may be cut short: fetch it again)");
   std::string text;
   append(text, uint64_t{1} << 60);
-  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 8, text).build()),
+  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 8, text).build()).to_string(),
             "key 'k' at byte 24: byte 37: the string is 1152921504606846976 bytes long, but only 0 "
             "are left (the file may be cut short: fetch it again)");
 }
@@ -173,15 +165,16 @@ TEST(GgufFile, ArraysAreChecked) {
       EXPECT_EQ(result.error().where, "key 'k' at byte 24: byte 49");
     }
   }
-  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 9, array(99, 1, "12345678")).build()),
+  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 9, array(99, 1, "12345678")).build()).to_string(),
             "key 'k' at byte 24: byte 37: unknown value type 99, expected 0 to 12");
-  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 9, array(7, 3, "\x01\x01\x05")).build()),
-            "key 'k' at byte 24: byte 51: a bool must be 0 or 1, found 5");
+  EXPECT_EQ(
+      error_of(GgufBuilder().add_raw("k", 9, array(7, 3, "\x01\x01\x05")).build()).to_string(),
+      "key 'k' at byte 24: byte 51: a bool must be 0 or 1, found 5");
   std::string strings;
   append(strings, uint64_t{1});
   strings += "a";
   append(strings, uint64_t{77});
-  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 9, array(8, 2, strings)).build()),
+  EXPECT_EQ(error_of(GgufBuilder().add_raw("k", 9, array(8, 2, strings)).build()).to_string(),
             "key 'k' at byte 24: element 1: byte 58: the string is 77 bytes long, but only 0 are "
             "left (the file may be cut short: fetch it again)");
 }
@@ -192,16 +185,19 @@ TEST(GgufFile, NestedArraysAreCheckedAndBounded) {
     for (int i = 0; i < depth; ++i) heads += array(9, 1);
     return GgufBuilder().add_raw("k", 9, heads + inner).build();
   };
-  EXPECT_TRUE(read(nested(8, array(0, 1, "x"))).ok()) << error_of(nested(8, array(0, 1, "x")));
-  EXPECT_NE(error_of(nested(9, array(0, 1, "x"))).find("nested more than 8 deep"),
+  EXPECT_TRUE(read(nested(8, array(0, 1, "x"))).ok())
+      << error_of(nested(8, array(0, 1, "x"))).to_string();
+  EXPECT_NE(error_of(nested(9, array(0, 1, "x"))).to_string().find("nested more than 8 deep"),
             std::string::npos);
-  EXPECT_NE(error_of(nested(100000, array(0, 1, "x"))).find("nested more than 8 deep"),
+  EXPECT_NE(error_of(nested(100000, array(0, 1, "x"))).to_string().find("nested more than 8 deep"),
             std::string::npos);
-  EXPECT_NE(error_of(nested(1, array(5, uint64_t{1} << 62, "x"))).find("bytes are left"),
+  EXPECT_NE(
+      error_of(nested(1, array(5, uint64_t{1} << 62, "x"))).to_string().find("bytes are left"),
+      std::string::npos);
+  EXPECT_NE(error_of(nested(1, array(44, 1, "x"))).to_string().find("unknown value type 44"),
             std::string::npos);
-  EXPECT_NE(error_of(nested(1, array(44, 1, "x"))).find("unknown value type 44"),
+  EXPECT_NE(error_of(nested(1, array(8, 1, "12345678"))).to_string().find("bytes long"),
             std::string::npos);
-  EXPECT_NE(error_of(nested(1, array(8, 1, "12345678"))).find("bytes long"), std::string::npos);
 }
 
 TEST(GgufFile, MemoryForMetadataIsBounded) {
@@ -231,10 +227,10 @@ TEST(GgufFile, TheAlignmentIsChecked) {
   }
   for (const uint32_t bad : {0u, 1u, 4u, 24u, 0x80000000u}) {
     const std::string bytes = GgufBuilder().add("general.alignment", bad).build();
-    EXPECT_NE(error_of(bytes).find("key 'general.alignment'"), std::string::npos);
-    EXPECT_NE(error_of(bytes).find("found " + std::to_string(bad)), std::string::npos);
+    EXPECT_NE(error_of(bytes).to_string().find("key 'general.alignment'"), std::string::npos);
+    EXPECT_NE(error_of(bytes).to_string().find("found " + std::to_string(bad)), std::string::npos);
   }
-  EXPECT_EQ(error_of(GgufBuilder().add("general.alignment", "32").build()),
+  EXPECT_EQ(error_of(GgufBuilder().add("general.alignment", "32").build()).to_string(),
             "metadata at byte 24: key 'general.alignment': expected an integer, found a string");
 }
 

@@ -3,25 +3,17 @@
 #include <limits>
 #include <string>
 
-#include "checkpoint/gguf_file.h"
+#include "checkpoint/test_gguf.h"
 #include "tests/gguf_builder.h"
 
 namespace headrace {
 namespace {
 
+using test::error_of;
 using test::GgufBuilder;
+using test::read;
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 constexpr uint32_t kF32 = 0, kQ4_0 = 2, kQ4_K = 12, kIQ1_S = 19, kI8 = 24;
-
-Result<GgufFile> read(const std::string& file) {
-  HeapBudget budget;
-  return read_gguf(std::as_bytes(std::span(file)), budget);
-}
-
-Error error_of(const std::string& file) {
-  auto result = read(file);
-  return result.ok() ? Error{ErrorCode::internal, "no error", "", ""} : std::move(result).error();
-}
 
 // The message for one tensor 't' of these dimensions (fastest first, as in the file).
 std::string dims_error(std::vector<int64_t> dims, uint32_t type = kF32) {

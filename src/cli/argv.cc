@@ -61,7 +61,7 @@ const ForeignFlag* find_foreign(const std::string& name) {
 }
 
 /// Remembers what was given by which spelling, to find contradictions.
-struct Given {
+struct GivenOption {
   std::string spelling;
   std::string value;
 };
@@ -127,7 +127,7 @@ class Normalizer {
   Result<void> check_agreement(const Option& option, const std::string& spelling,
                                const std::string& value) {
     if (keeps_all_values(option)) return {};
-    const auto [before, first] = given_.try_emplace(option.names, Given{spelling, value});
+    const auto [before, first] = given_.try_emplace(option.names, GivenOption{spelling, value});
     if (first) return {};
     if (before->second.spelling != spelling && before->second.value != value) {
       return Error{ErrorCode::invalid_argument,
@@ -135,7 +135,7 @@ class Normalizer {
                        printable(before->second.value, 60) + "': here both are one setting",
                    spelling, ""};
     }
-    before->second = Given{spelling, value};
+    before->second = GivenOption{spelling, value};
     return {};
   }
 
@@ -153,7 +153,7 @@ class Normalizer {
   size_t at_ = 0;
   NormalizedArgs out_;
   std::vector<std::string> positionals_;
-  std::map<std::string, Given> given_;  ///< by Option::names
+  std::map<std::string, GivenOption> given_;  ///< by Option::names
 };
 
 }  // namespace

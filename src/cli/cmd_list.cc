@@ -11,7 +11,7 @@
 namespace headrace::cli {
 namespace {
 
-struct State {
+struct ListArgs {
   bool json = false;
   bool names = false;
 };
@@ -34,12 +34,12 @@ int print_as_json(const ModelStore& store, const std::vector<StoredModel>& model
   return kDone;
 }
 
-int run(const State& state) {
+int list_models(const ListArgs& args) {
   const auto store = ModelStore::open();
-  if (!store) return fail(store.error(), state.json);
+  if (!store) return fail(store.error(), args.json);
   const auto models = store->list();
-  if (state.json) return print_as_json(*store, models);
-  if (state.names) {
+  if (args.json) return print_as_json(*store, models);
+  if (args.names) {
     for (const auto& model : models) print(printable(model.name) + "\n");
     return kDone;
   }
@@ -59,7 +59,7 @@ int run(const State& state) {
 }  // namespace
 
 Command list_command() {
-  auto state = std::make_shared<State>();
+  auto args = std::make_shared<ListArgs>();
   Command command;
   command.name = "list";
   command.summary = "List the models of the local store";
@@ -70,12 +70,12 @@ Command list_command() {
       "~/.local/share/headrace/models.";
   command.options = {{.names = "--names",
                       .help = "Print the names only, one a line",
-                      .target = &state->names,
+                      .target = &args->names,
                       .group = "Output"},
-                     json_option(&state->json)};
+                     json_option(&args->json)};
   command.examples = {{"headrace list", ""}, {"headrace list --json", "for programs"}};
-  command.run = [state = state.get()] { return run(*state); };
-  command.state = std::move(state);
+  command.run = [args = args.get()] { return list_models(*args); };
+  command.state = std::move(args);
   return command;
 }
 

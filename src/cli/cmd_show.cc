@@ -10,7 +10,7 @@
 namespace headrace::cli {
 namespace {
 
-struct State {
+struct ShowArgs {
   std::string name = ModelStore::default_model().name;
   bool json = false;
 };
@@ -26,14 +26,14 @@ Error unknown(const ModelStore& store, const std::string& name) {
   return error;
 }
 
-int run(const State& state) {
+int show_model(const ShowArgs& args) {
   const auto store = ModelStore::open();
-  if (!store) return fail(store.error(), state.json);
-  const auto stored = store->find(state.name);
-  const CatalogEntry* entry = store->catalog_entry(state.name);
-  if (!stored && entry == nullptr) return fail(unknown(*store, state.name), state.json);
-  nlohmann::json value = {{"name", state.name}, {"stored", stored.has_value()}};
-  std::string text = "name:        " + printable(state.name) + "\n";
+  if (!store) return fail(store.error(), args.json);
+  const auto stored = store->find(args.name);
+  const CatalogEntry* entry = store->catalog_entry(args.name);
+  if (!stored && entry == nullptr) return fail(unknown(*store, args.name), args.json);
+  nlohmann::json value = {{"name", args.name}, {"stored", stored.has_value()}};
+  std::string text = "name:        " + printable(args.name) + "\n";
   if (entry != nullptr) {
     value["description"] = entry->description;
     value["license"] = entry->license;
@@ -52,9 +52,9 @@ int run(const State& state) {
     value["path"] = stored->path;
     text += "file:        " + printable(stored->path) + "\n";
   } else {
-    text += "file:        not here yet: headrace pull " + state.name + "\n";
+    text += "file:        not here yet: headrace pull " + args.name + "\n";
   }
-  if (state.json) {
+  if (args.json) {
     print_json(value);
   } else {
     print(text);
@@ -65,7 +65,7 @@ int run(const State& state) {
 }  // namespace
 
 Command show_command() {
-  auto state = std::make_shared<State>();
+  auto args = std::make_shared<ShowArgs>();
   Command command;
   command.name = "show";
   command.summary = "Show a model's file, size and licence";
@@ -74,13 +74,13 @@ Command show_command() {
       "`headrace inspect`.";
   command.options = {{.names = "name",
                       .help = "The model's name",
-                      .target = &state->name,
-                      .default_text = state->name,
+                      .target = &args->name,
+                      .default_text = args->name,
                       .is_model = true},
-                     json_option(&state->json)};
+                     json_option(&args->json)};
   command.examples = {{"headrace show gemma3-270m", ""}};
-  command.run = [state = state.get()] { return run(*state); };
-  command.state = std::move(state);
+  command.run = [args = args.get()] { return show_model(*args); };
+  command.state = std::move(args);
   return command;
 }
 

@@ -42,7 +42,7 @@ std::string command_names(const std::vector<Command>& commands) {
 }
 
 /// `text` in single quotes for bash and zsh.
-std::string quoted(const std::string& text) {
+std::string shell_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -69,7 +69,7 @@ std::string bash_reply(const Option& option) {
   static const std::string kFiles = "compgen -f -- \"$cur\"";
   switch (values_of(option)) {
     case Values::words:
-      return bash_fill(bash_words(quoted(joined(option.choices, " "))));
+      return bash_fill(bash_words(shell_quoted(joined(option.choices, " "))));
     case Values::models:
       return bash_fill(bash_words("\"$(headrace list --names 2>/dev/null)\"") + "; " + kFiles);
     case Values::files:
@@ -94,8 +94,8 @@ std::string bash_command(const Command& command) {
     positional = bash_fill(bash_words("\"$commands\""));
   }
   out += "      esac\n      if [[ $cur == -* ]]; then\n        " +
-         bash_fill(bash_words(quoted(all_names(command)))) + "\n      else\n        " + positional +
-         "\n      fi ;;\n";
+         bash_fill(bash_words(shell_quoted(all_names(command)))) + "\n      else\n        " +
+         positional + "\n      fi ;;\n";
   return out;
 }
 
@@ -106,7 +106,7 @@ std::string bash_script(const std::vector<Command>& commands) {
       "  local cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"\"\n"
       "  ((COMP_CWORD > 0)) && prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
       "  local commands=" +
-      quoted(command_names(commands)) +
+      shell_quoted(command_names(commands)) +
       "\n  COMPREPLY=()\n"
       "  if ((COMP_CWORD == 1)); then\n    " +
       bash_fill(bash_words("\"$commands --help --version\"")) +
@@ -148,14 +148,14 @@ std::string zsh_command(const Command& command) {
   for (const auto& option : command.options) {
     const std::string action = zsh_action(option, command.name == "help");
     if (is_positional(option)) {
-      out += " \\\n        " + quoted("::" + zsh_text(option.names) + ":" + action);
+      out += " \\\n        " + shell_quoted("::" + zsh_text(option.names) + ":" + action);
       continue;
     }
     for (const auto& name : option_names(option)) {
       // `*` lets it be given again: the last value counts.
       std::string spec = "*" + name + "[" + zsh_text(option.help) + "]";
       if (!is_flag(option)) spec += ":" + zsh_text(option.value_name) + ":" + action;
-      out += " \\\n        " + quoted(spec);
+      out += " \\\n        " + shell_quoted(spec);
     }
   }
   return out + " \\\n        '(- *)'{-h,--help}'[show the page of this command]' ;;\n";
@@ -167,7 +167,7 @@ std::string zsh_script(const std::vector<Command>& commands) {
       "# zsh completion for headrace; made by: headrace completion zsh\n"
       "_headrace_commands() {\n  local -a commands=(\n";
   for (const auto& command : commands) {
-    out += "    " + quoted(command.name + ":" + zsh_text(command.summary)) + "\n";
+    out += "    " + shell_quoted(command.name + ":" + zsh_text(command.summary)) + "\n";
   }
   out +=
       "  )\n  _describe command commands\n}\n"

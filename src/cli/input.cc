@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
 constexpr int kMaxJsonDepth = 64;
 
-Error wrong(std::string message, const std::string& where) {
+Error bad_input(std::string message, const std::string& where) {
   return {ErrorCode::invalid_argument, std::move(message), where, ""};
 }
 
@@ -35,7 +35,7 @@ Result<std::string> read_all(InputStream stream) {
 
 Result<TokenId> checked_id(int64_t id, const std::string& where) {
   if (id >= 0 && id <= std::numeric_limits<TokenId>::max()) return static_cast<TokenId>(id);
-  return wrong("id " + std::to_string(id) + " is not in any vocabulary", where);
+  return bad_input("id " + std::to_string(id) + " is not in any vocabulary", where);
 }
 
 Result<std::vector<TokenId>> ids_of_json(const nlohmann::ordered_json& json,
@@ -46,17 +46,18 @@ Result<std::vector<TokenId>> ids_of_json(const nlohmann::ordered_json& json,
       if (const auto found = json.find(key); found != json.end()) array = &*found;
     }
   }
-  if (!array->is_array()) return wrong("expected a JSON array of token ids", where);
+  if (!array->is_array()) return bad_input("expected a JSON array of token ids", where);
   std::vector<TokenId> ids;
   ids.reserve(array->size());
   for (const auto& element : *array) {
     const auto* value = element.get_ptr<const nlohmann::ordered_json::number_integer_t*>();
     if (value == nullptr) {
-      return wrong("element " + std::to_string(ids.size()) + " of the array is no token id", where);
+      return bad_input("element " + std::to_string(ids.size()) + " of the array is no token id",
+                       where);
     }
     // Read as signed, the largest ones would be shown as negative.
     if (element.is_number_unsigned() && element.get<uint64_t>() > uint64_t{INT64_MAX}) {
-      return wrong("id " + element.dump() + " is not in any vocabulary", where);
+      return bad_input("id " + element.dump() + " is not in any vocabulary", where);
     }
     HEADRACE_ASSIGN(const TokenId id, checked_id(*value, where));
     ids.push_back(id);
@@ -74,14 +75,14 @@ Result<std::string> read_text(const std::string& path) {
 
 Result<nlohmann::ordered_json> parse_json(std::string_view text, const std::string& where) {
   if (const int depth = json_depth(text); depth > kMaxJsonDepth) {
-    return wrong("the JSON is nested " + std::to_string(depth) + " deep, at most " +
-                     std::to_string(kMaxJsonDepth) + " is allowed",
-                 where);
+    return bad_input("the JSON is nested " + std::to_string(depth) + " deep, at most " +
+                         std::to_string(kMaxJsonDepth) + " is allowed",
+                     where);
   }
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::ordered_json::parse_error& error) {
-    return wrong("no valid JSON at byte " + std::to_string(error.byte), where);
+    return bad_input("no valid JSON at byte " + std::to_string(error.byte), where);
   }
 }
 
@@ -100,7 +101,8 @@ Result<std::vector<TokenId>> parse_ids(std::string_view text, const std::string&
     const bool ends_well =
         stop == text.size() || kSeparators.find(text[stop]) != std::string_view::npos;
     if (error != std::errc() || !ends_well) {
-      return wrong("expected token ids, found something else at byte " + std::to_string(at), where);
+      return bad_input("expected token ids, found something else at byte " + std::to_string(at),
+                       where);
     }
     HEADRACE_ASSIGN(const TokenId id, checked_id(value, where));
     ids.push_back(id);
@@ -112,9 +114,9 @@ Result<std::vector<TokenId>> parse_ids(std::string_view text, const std::string&
 Result<void> check_ids(std::span<const TokenId> ids, int64_t vocab_size, const std::string& where) {
   for (const TokenId id : ids) {
     if (id < vocab_size) continue;
-    return wrong("id " + std::to_string(id) + " is not in the vocabulary of " +
-                     std::to_string(vocab_size) + " tokens",
-                 where);
+    return bad_input("id " + std::to_string(id) + " is not in the vocabulary of " +
+                         std::to_string(vocab_size) + " tokens",
+                     where);
   }
   return {};
 }

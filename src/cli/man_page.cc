@@ -42,7 +42,7 @@ std::string filled(const std::string& text) {
 }
 
 /// An argument of a macro: in quotes, so that no word in it is taken for a macro.
-std::string quoted(const std::string& text) {
+std::string macro_argument(const std::string& text) {
   std::string out = "\"";
   for (const char c : roff(text)) {
     if (c == '"') {
@@ -84,7 +84,7 @@ std::string paragraphs(const std::string& text) {
 std::string option_items(const OptionGroup& group) {
   std::string out = group.heading + ":\n.Bl -tag -width Ds\n";
   for (const Option* option : group.options) {
-    out += ".It Sy " + quoted(option_title(*option)) + "\n";
+    out += ".It Sy " + macro_argument(option_title(*option)) + "\n";
     out += filled(option_help_text(*option) + ".") + "\n";
   }
   return out + ".El\n";
@@ -92,7 +92,7 @@ std::string option_items(const OptionGroup& group) {
 
 std::string command_section(const Command& command) {
   std::string out = ".Ss headrace " + command.name + "\n";
-  out += ".Nm headrace Cm " + quoted(usage_text(command)) + "\n.Pp\n";
+  out += ".Nm headrace Cm " + macro_argument(usage_text(command)) + "\n.Pp\n";
   out += filled(command.summary + ".") + "\n";
   if (!command.description.empty()) out += ".Pp\n" + paragraphs(command.description);
   for (const auto& group : option_groups(command)) out += ".Pp\n" + option_items(group);

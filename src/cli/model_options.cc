@@ -14,10 +14,10 @@
 namespace headrace::cli {
 namespace {
 
-constexpr const char* kGroup = "Model";
+constexpr const char* kModelGroup = "Model";
 
 Option in_group(Option option) {
-  option.group = kGroup;
+  option.group = kModelGroup;
   return option;
 }
 

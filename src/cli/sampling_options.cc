@@ -12,7 +12,7 @@
 namespace headrace::cli {
 namespace {
 
-constexpr const char* kGroup = "Sampling";
+constexpr const char* kSamplingGroup = "Sampling";
 
 /// "ID=VALUE"; "ID+V" and "ID-V" are other programs' spellings and are not taken.
 Result<std::pair<TokenId, float>> parse_bias(const std::string& text) {
@@ -76,7 +76,7 @@ void add_sampling_options(std::vector<Option>& options, SamplingArgs& args) {
   const auto add = [&](const char* names, const char* value, const char* help, OptionTarget target,
                        const std::string& default_text) {
     options.push_back(make_option(names, value, help, target, default_text));
-    options.back().group = kGroup;
+    options.back().group = kSamplingGroup;
   };
   add("-n,--n-predict,--max-tokens", "N", "Generate at most N tokens", &args.max_tokens,
       "until the model ends or the context is full");

@@ -2,27 +2,23 @@
 // is one as if it had been computed, and that nothing changes where there is no room.
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <set>
 
 #include "base/check.h"
 #include "kv/kv_cache.h"
+#include "kv/test_tokens.h"
 
 namespace headrace {
 namespace {
 
-constexpr int64_t kBlock = 4;
-
-std::vector<TokenId> counted(size_t count, TokenId first = 0) {
-  std::vector<TokenId> out(count);
-  std::iota(out.begin(), out.end(), first);
-  return out;
-}
+using test::counted;
+using test::kBlockTokens;
 
 /// A cache of a group without and one with a window, and what its blocks hold.
 struct World {
   explicit World(std::vector<int64_t> num_blocks, int64_t window = 10)
-      : cache(std::vector<CacheGeometry>{{kBlock, 0}, {kBlock, window}}, num_blocks, {}) {}
+      : cache(std::vector<CacheGeometry>{{kBlockTokens, 0}, {kBlockTokens, window}}, num_blocks,
+              {}) {}
 
   /// As a sequence does that computes these tokens and ends.
   int64_t compute(std::span<const TokenId> tokens) {
@@ -33,7 +29,7 @@ struct World {
     const int64_t found = cache.attach(cached, tokens, size - 1, size + 1, copies);
     cache.end_copies(copies);
     for (int64_t computed = found; computed < size;) {
-      computed = std::min(size, computed + kBlock);
+      computed = std::min(size, computed + kBlockTokens);
       EXPECT_TRUE(cache.grow(cached, computed));
       cache.advance(cached, tokens, computed);
     }
@@ -102,12 +98,13 @@ TEST(KvCacheSessions, APrefixRestoredIsFound) {
   for (const size_t size : {1U, 3U, 4U, 5U, 29U, 30U, 32U}) {
     const auto tokens = counted(size);
     World world({20, 20});
-    const auto num_full = static_cast<int64_t>(size) / kBlock;
-    const int64_t needed = world.cache.groups()[1].geometry().first_block_read(num_full * kBlock);
+    const auto num_full = static_cast<int64_t>(size) / kBlockTokens;
+    const int64_t needed =
+        world.cache.groups()[1].geometry().first_block_read(num_full * kBlockTokens);
     const auto restored = world.restore(tokens, needed);
     ASSERT_TRUE(restored.ok());
     EXPECT_TRUE(*restored);
-    const auto num_blocks = (size + kBlock - 1) / kBlock;
+    const auto num_blocks = (size + kBlockTokens - 1) / kBlockTokens;
     EXPECT_EQ(world.written.size(), 2 * num_blocks - static_cast<size_t>(needed));
     EXPECT_EQ(world.located(tokens), static_cast<int64_t>(size));
     auto longer = tokens;

@@ -5,17 +5,13 @@
 #include <vector>
 
 #include "base/check.h"
+#include "kv/test_tokens.h"
 
 namespace headrace {
 namespace {
 
-constexpr int64_t kBlockTokens = 4;
-
-std::vector<TokenId> tokens_of(size_t count, TokenId first = 0) {
-  std::vector<TokenId> out(count);
-  for (size_t i = 0; i < count; ++i) out[i] = first + static_cast<TokenId>(3 * i);
-  return out;
-}
+using test::counted;
+using test::kBlockTokens;
 
 /// A full group and one with a window of 6.
 KvCache two_groups(int64_t num_blocks = 32) {
@@ -46,7 +42,7 @@ int64_t compute(KvCache& cache, CachedTokens& cached, const std::vector<TokenId>
 
 TEST(KvCache, FindsWhatWasComputedAlsoBehindAWindow) {
   KvCache cache = two_groups();
-  const auto tokens = tokens_of(30);
+  const auto tokens = counted(30);
   CachedTokens first = begin(cache);
   EXPECT_EQ(compute(cache, first, tokens, 5), 0);
   CachedTokens second = begin(cache);
@@ -63,25 +59,25 @@ TEST(KvCache, FindsWhatWasComputedAlsoBehindAWindow) {
 
 TEST(KvCache, TheLastBlockGoesOnWhereNobodyElseWantsIt) {
   KvCache cache = two_groups();
-  const auto tokens = tokens_of(22);
+  const auto tokens = counted(22);
   CachedTokens first = begin(cache);
   compute(cache, first, tokens, 22);
   const int32_t last = first.tables[0].blocks().back();
   cache.release(first, tokens, 22);
   CachedTokens second = begin(cache);
   std::vector<BlockCopy> copies;
-  EXPECT_EQ(cache.attach(second, tokens_of(26), 25, 40, copies), 22);
+  EXPECT_EQ(cache.attach(second, counted(26), 25, 40, copies), 22);
   EXPECT_TRUE(copies.empty());
   EXPECT_EQ(second.tables[0].blocks().back(), last);
   // Now it will be written: a third cannot find it any more.
   CachedTokens third = begin(cache);
-  EXPECT_EQ(cache.attach(third, tokens_of(26), 25, 40, copies), 20);
+  EXPECT_EQ(cache.attach(third, counted(26), 25, 40, copies), 20);
   cache.check_invariants();
 }
 
 TEST(KvCache, ABlockOfOthersIsCopiedWhereItsBeginningAgrees) {
   KvCache cache = two_groups();
-  const auto tokens = tokens_of(24);
+  const auto tokens = counted(24);
   CachedTokens first = begin(cache);
   compute(cache, first, tokens, 24);
   auto other = tokens;
@@ -103,7 +99,7 @@ TEST(KvCache, WhereAWindowsBlocksAreGoneThePrefixIsShorter) {
   const std::vector<CacheGeometry> geometries{{kBlockTokens, 0}, {kBlockTokens, 6}};
   const std::vector<int64_t> blocks{64, 8};
   KvCache cache(geometries, blocks, {});
-  const auto tokens = tokens_of(40);
+  const auto tokens = counted(40);
   CachedTokens first = begin(cache);
   compute(cache, first, tokens, 4);
   cache.release(first, tokens, 40);
@@ -112,7 +108,7 @@ TEST(KvCache, WhereAWindowsBlocksAreGoneThePrefixIsShorter) {
   EXPECT_EQ(cache.find_prefix(again, tokens, 16), 16) << "its window is still there";
   EXPECT_EQ(cache.find_prefix(again, tokens, 8), 0) << "of this one blocks were written over";
   CachedTokens other = begin(cache);
-  compute(cache, other, tokens_of(40, 500), 4);
+  compute(cache, other, counted(40, 500), 4);
   EXPECT_EQ(cache.find_prefix(again, tokens, 40), 0);
   EXPECT_GT(cache.groups()[1].num_evictions(), 0);
   cache.check_invariants();
@@ -120,7 +116,7 @@ TEST(KvCache, WhereAWindowsBlocksAreGoneThePrefixIsShorter) {
 
 TEST(KvCache, TwoThatComputeTheSameKeepOneBlock) {
   KvCache cache = two_groups();
-  const auto tokens = tokens_of(8);
+  const auto tokens = counted(8);
   CachedTokens a = begin(cache);
   CachedTokens b = begin(cache);
   std::vector<BlockCopy> copies;
@@ -142,7 +138,7 @@ TEST(KvCache, GrowsInAllGroupsOrNone) {
   KvCache cache(geometries, blocks, {});
   CachedTokens cached = begin(cache);
   std::vector<BlockCopy> copies;
-  cache.attach(cached, tokens_of(32), 31, 32, copies);
+  cache.attach(cached, counted(32), 31, 32, copies);
   EXPECT_FALSE(cache.grow(cached, 12));
   EXPECT_EQ(cached.tables[0].num_held(), 0);
   EXPECT_EQ(cache.largest_growth(cached), 8);
@@ -151,7 +147,7 @@ TEST(KvCache, GrowsInAllGroupsOrNone) {
 
 TEST(KvCache, WhoSharesNothingLeavesNothing) {
   KvCache cache = two_groups();
-  const auto tokens = tokens_of(22);
+  const auto tokens = counted(22);
   CachedTokens alone = begin(cache);
   alone.shares_prefixes = false;
   compute(cache, alone, tokens, 22);
@@ -167,7 +163,7 @@ TEST(KvCache, WhoSharesNothingLeavesNothing) {
 
 TEST(KvCache, CopiesThatWereNotMadeAreNotKnown) {
   KvCache cache = two_groups();
-  const auto tokens = tokens_of(24);
+  const auto tokens = counted(24);
   CachedTokens first = begin(cache);
   compute(cache, first, tokens, 24);
   auto other = tokens;

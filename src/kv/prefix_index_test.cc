@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "base/check.h"
+#include "kv/test_tokens.h"
 
 namespace headrace {
 namespace {
 
-constexpr int64_t kBlockTokens = 4;
+using test::counted;
+using test::kBlockTokens;
 
 BlockHasher hasher() {
   BlockHasher::Key key;
@@ -20,10 +22,8 @@ BlockHasher hasher() {
   return BlockHasher(key);
 }
 
-std::vector<TokenId> tokens_of(TokenId first, size_t count = kBlockTokens) {
-  std::vector<TokenId> out(count);
-  for (size_t i = 0; i < count; ++i) out[i] = first + static_cast<TokenId>(i);
-  return out;
+std::vector<TokenId> block_from(TokenId first, size_t count = kBlockTokens) {
+  return counted(count, first);
 }
 
 TEST(BlockHasher, TellsScopesFingerprintsAndOrderApart) {
@@ -35,10 +35,10 @@ TEST(BlockHasher, TellsScopesFingerprintsAndOrderApart) {
   EXPECT_TRUE(add(hash.root("modelscope", "")));
   EXPECT_TRUE(add(hash.root("", "modelscope")));
   EXPECT_TRUE(add(hash.root("models", "cope")));
-  EXPECT_TRUE(add(hash.next(root, tokens_of(1))));
-  EXPECT_TRUE(add(hash.next(root, tokens_of(1, 3))));
-  EXPECT_TRUE(add(hash.next(hash.next(root, tokens_of(1)), tokens_of(5))));
-  EXPECT_TRUE(add(hash.next(hash.next(root, tokens_of(5)), tokens_of(1))));
+  EXPECT_TRUE(add(hash.next(root, block_from(1))));
+  EXPECT_TRUE(add(hash.next(root, block_from(1, 3))));
+  EXPECT_TRUE(add(hash.next(hash.next(root, block_from(1)), block_from(5))));
+  EXPECT_TRUE(add(hash.next(hash.next(root, block_from(5)), block_from(1))));
   EXPECT_EQ(hash.root("model", "scope"), root);
   BlockHasher::Key other_key{};
   EXPECT_TRUE(add(BlockHasher(other_key).root("model", "scope"))) << "a hash needs the key";
@@ -48,16 +48,16 @@ TEST(PrefixIndex, FindsFullBlocksByAllThatIsBeforeThem) {
   PrefixIndex index(8, kBlockTokens);
   const BlockHasher hash = hasher();
   const BlockHash root = hash.root("", "");
-  const BlockHash first = hash.next(root, tokens_of(1));
-  EXPECT_EQ(index.find(first, root, tokens_of(1)), -1);
-  EXPECT_EQ(index.insert(3, first, root, tokens_of(1)), 3);
-  EXPECT_EQ(index.insert(5, first, root, tokens_of(1)), 3) << "known already";
-  EXPECT_EQ(index.find(first, root, tokens_of(1)), 3);
-  EXPECT_EQ(index.find(first, root, tokens_of(2)), -1) << "a hash alone is not enough";
-  EXPECT_EQ(index.find(first, first, tokens_of(1)), -1) << "nor without what is before it";
+  const BlockHash first = hash.next(root, block_from(1));
+  EXPECT_EQ(index.find(first, root, block_from(1)), -1);
+  EXPECT_EQ(index.insert(3, first, root, block_from(1)), 3);
+  EXPECT_EQ(index.insert(5, first, root, block_from(1)), 3) << "known already";
+  EXPECT_EQ(index.find(first, root, block_from(1)), 3);
+  EXPECT_EQ(index.find(first, root, block_from(2)), -1) << "a hash alone is not enough";
+  EXPECT_EQ(index.find(first, first, block_from(1)), -1) << "nor without what is before it";
   EXPECT_EQ(index.num_entries(), 1);
   index.erase(3);
-  EXPECT_EQ(index.find(first, root, tokens_of(1)), -1);
+  EXPECT_EQ(index.find(first, root, block_from(1)), -1);
   index.erase(3);
   EXPECT_EQ(index.num_entries(), 0);
   index.check_invariants();
@@ -66,16 +66,16 @@ TEST(PrefixIndex, FindsFullBlocksByAllThatIsBeforeThem) {
 TEST(PrefixIndex, FindsTheLongestBeginning) {
   PrefixIndex index(8, kBlockTokens);
   const BlockHash root = hasher().root("", "");
-  EXPECT_TRUE(index.insert_part(0, root, tokens_of(1, 2)));
-  EXPECT_FALSE(index.insert_part(1, root, tokens_of(1, 1))) << "begins a known one";
-  EXPECT_TRUE(index.insert_part(1, root, tokens_of(1, 3)));
-  EXPECT_EQ(index.insert(2, hasher().next(root, tokens_of(9)), root, tokens_of(9)), 2);
-  const auto match = index.find_beginning(root, tokens_of(1));
+  EXPECT_TRUE(index.insert_part(0, root, block_from(1, 2)));
+  EXPECT_FALSE(index.insert_part(1, root, block_from(1, 1))) << "begins a known one";
+  EXPECT_TRUE(index.insert_part(1, root, block_from(1, 3)));
+  EXPECT_EQ(index.insert(2, hasher().next(root, block_from(9)), root, block_from(9)), 2);
+  const auto match = index.find_beginning(root, block_from(1));
   EXPECT_EQ(match.block, 1);
   EXPECT_EQ(match.num_tokens, 3);
-  EXPECT_EQ(index.find_beginning(root, tokens_of(9, 2)).block, 2) << "full ones count too";
-  EXPECT_EQ(index.find_beginning(root, tokens_of(20)).block, -1);
-  EXPECT_EQ(index.find_beginning(hasher().root("", "x"), tokens_of(1)).block, -1);
+  EXPECT_EQ(index.find_beginning(root, block_from(9, 2)).block, 2) << "full ones count too";
+  EXPECT_EQ(index.find_beginning(root, block_from(20)).block, -1);
+  EXPECT_EQ(index.find_beginning(hasher().root("", "x"), block_from(1)).block, -1);
   EXPECT_TRUE(index.is_part(1));
   EXPECT_FALSE(index.is_part(2));
   index.check_invariants();
@@ -92,8 +92,8 @@ TEST(PrefixIndex, RandomTraceFollowsThePlainModel) {
   for (int step = 0; step < 20000; ++step) {
     const auto block = static_cast<int32_t>(random() % kBlocks);
     std::vector<TokenId> before;
-    if (random() % 2 == 0) before = tokens_of(static_cast<TokenId>(random() % 2));
-    const auto own = tokens_of(static_cast<TokenId>(random() % 12));
+    if (random() % 2 == 0) before = block_from(static_cast<TokenId>(random() % 2));
+    const auto own = block_from(static_cast<TokenId>(random() % 12));
     BlockHash parent = hash.root("", "");
     if (!before.empty()) parent = hash.next(parent, before);
     std::vector<TokenId> all = before;

@@ -3,17 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <random>
 
 #include "backend/cpu/cpu_backend.h"
 #include "sampling/sampler.h"
+#include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+using test::kInf;
 
 class ChainTest : public testing::Test {
  protected:

@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
+
+#include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+using test::kInf;
 
 TEST(Logprobs, LogSumExpOfLargeLogits) {
   const std::vector<float> logits = {1000, 1000, -kInf};

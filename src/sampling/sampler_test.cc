@@ -13,11 +13,12 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "base/random.h"
+#include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+using test::kInf;
 
 struct Case {
   Request request;

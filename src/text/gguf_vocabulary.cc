@@ -8,14 +8,13 @@ namespace headrace::text {
 namespace {
 
 constexpr std::string_view kPrefix = "tokenizer.ggml.";
-constexpr size_t kMaxTokens = size_t{1} << 24;
 constexpr size_t kMaxPieceBytes = size_t{1} << 30;
 
 std::string key(std::string_view name) {
   return std::string(kPrefix) + std::string(name);
 }
 
-Error bad(std::string_view name, std::string message) {
+Error bad_key(std::string_view name, std::string message) {
   return Error{ErrorCode::corrupt_data, std::move(message), key(name), ""};
 }
 
@@ -25,24 +24,24 @@ Result<TokenId> read_id(const Metadata& metadata, const Vocabulary& vocabulary,
   HEADRACE_ASSIGN(const std::optional<int64_t> id, metadata.get_int(key(name)));
   if (!id || *id == -1 || *id == UINT32_MAX) return TokenId{-1};
   if (!vocabulary.is_id(*id)) {
-    return bad(name, "expected a token id below " + std::to_string(vocabulary.size()) + ", found " +
-                         std::to_string(*id));
+    return bad_key(name, "expected a token id below " + std::to_string(vocabulary.size()) +
+                             ", found " + std::to_string(*id));
   }
   return static_cast<TokenId>(*id);
 }
 
 Result<void> read_pieces(const Metadata& metadata, Vocabulary& vocabulary) {
   HEADRACE_ASSIGN(const auto tokens, metadata.get_strings(key("tokens")));
-  if (!tokens) return bad("tokens", "the file has no tokens");
+  if (!tokens) return bad_key("tokens", "the file has no tokens");
   const size_t n = tokens->size();
-  if (n == 0 || n > kMaxTokens) {
-    return bad("tokens", "expected 1 to " + std::to_string(kMaxTokens) + " tokens, found " +
-                             std::to_string(n));
+  if (n == 0 || n > kMaxVocabularySize) {
+    return bad_key("tokens", "expected 1 to " + std::to_string(kMaxVocabularySize) +
+                                 " tokens, found " + std::to_string(n));
   }
   size_t num_bytes = 0;
   for (const std::string_view token : *tokens) {
     num_bytes += token.size();
-    if (num_bytes > kMaxPieceBytes) return bad("tokens", "the tokens take more than 1 GiB");
+    if (num_bytes > kMaxPieceBytes) return bad_key("tokens", "the tokens take more than 1 GiB");
   }
   vocabulary.pieces.reserve(n, num_bytes);
   for (const std::string_view token : *tokens) vocabulary.pieces.add(token);
@@ -55,14 +54,15 @@ Result<void> read_kinds(const Metadata& metadata, Vocabulary& vocabulary) {
   HEADRACE_ASSIGN(const auto types, metadata.get_ints(key("token_type")));
   if (!types) return {};
   if (types->size() != n) {
-    return bad("token_type", "expected " + std::to_string(n) + " entries as in tokens, found " +
-                                 std::to_string(types->size()));
+    return bad_key("token_type", "expected " + std::to_string(n) + " entries as in tokens, found " +
+                                     std::to_string(types->size()));
   }
   for (size_t i = 0; i < n; ++i) {
     const int64_t type = (*types)[i];
     if (type < 0 || type > 6) {
-      return bad("token_type", "token " + std::to_string(i) +
-                                   ": expected a type of 0 to 6, found " + std::to_string(type));
+      return bad_key("token_type", "token " + std::to_string(i) +
+                                       ": expected a type of 0 to 6, found " +
+                                       std::to_string(type));
     }
     // 0 means undefined: nothing says that it is not plain text.
     if (type != 0) vocabulary.kinds[i] = static_cast<TokenKind>(type);
@@ -75,15 +75,15 @@ Result<void> read_kinds(const Metadata& metadata, Vocabulary& vocabulary) {
 
 Result<void> read_scores(const Metadata& metadata, Vocabulary& vocabulary) {
   HEADRACE_ASSIGN(const auto scores, metadata.get_floats(key("scores")));
-  if (!scores) return bad("scores", "a SentencePiece vocabulary needs scores");
+  if (!scores) return bad_key("scores", "a SentencePiece vocabulary needs scores");
   if (scores->size() != vocabulary.size()) {
-    return bad("scores", "expected " + std::to_string(vocabulary.size()) +
-                             " entries as in tokens, found " + std::to_string(scores->size()));
+    return bad_key("scores", "expected " + std::to_string(vocabulary.size()) +
+                                 " entries as in tokens, found " + std::to_string(scores->size()));
   }
   vocabulary.scores.reserve(scores->size());
   for (size_t i = 0; i < scores->size(); ++i) {
     if (!std::isfinite((*scores)[i])) {
-      return bad("scores", "token " + std::to_string(i) + ": the score is not a finite number");
+      return bad_key("scores", "token " + std::to_string(i) + ": the score is not a finite number");
     }
     vocabulary.scores.push_back(static_cast<float>((*scores)[i]));
   }
@@ -92,14 +92,14 @@ Result<void> read_scores(const Metadata& metadata, Vocabulary& vocabulary) {
 
 Result<void> read_merges(const Metadata& metadata, Vocabulary& vocabulary) {
   HEADRACE_ASSIGN(const auto merges, metadata.get_strings(key("merges")));
-  if (!merges) return bad("merges", "a byte-level BPE vocabulary needs merges");
+  if (!merges) return bad_key("merges", "a byte-level BPE vocabulary needs merges");
   vocabulary.merges.reserve(merges->size());
   std::string joined;
   for (size_t i = 0; i < merges->size(); ++i) {
     const std::string_view merge = (*merges)[i];
     const auto fail = [&](std::string_view what) {
-      return bad("merges",
-                 "merge " + std::to_string(i) + " " + quote_name(merge) + ": " + std::string(what));
+      return bad_key("merges", "merge " + std::to_string(i) + " " + quote_name(merge) + ": " +
+                                   std::string(what));
     };
     // A part may not be empty, so that the space is looked for from the second byte on.
     const size_t space = merge.find(' ', 1);
@@ -156,8 +156,10 @@ Result<void> read_special(const Metadata& metadata, Vocabulary& vocabulary) {
   const bool bos_default = sentencepiece || is_wordpiece || vocabulary.pre.add_bos;
   special.add_bos = add_bos.value_or(bos_default && special.bos >= 0);
   special.add_eos = add_eos.value_or(is_wordpiece && special.eos >= 0);
-  if (special.add_bos && special.bos < 0) return bad("bos_token_id", "add_bos_token needs this id");
-  if (special.add_eos && special.eos < 0) return bad("eos_token_id", "add_eos_token needs this id");
+  if (special.add_bos && special.bos < 0)
+    return bad_key("bos_token_id", "add_bos_token needs this id");
+  if (special.add_eos && special.eos < 0)
+    return bad_key("eos_token_id", "add_eos_token needs this id");
   find_end_tokens(vocabulary, ends);
   return {};
 }

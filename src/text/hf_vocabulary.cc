@@ -15,9 +15,9 @@ using nlohmann::json;
 
 constexpr std::string_view kFile = "tokenizer.json";
 constexpr int kMaxDepth = 64;
-constexpr int64_t kMaxTokens = int64_t{1} << 24;
 
-Error bad(std::string_view key, std::string message, ErrorCode code = ErrorCode::corrupt_data) {
+Error bad_field(std::string_view key, std::string message,
+                ErrorCode code = ErrorCode::corrupt_data) {
   return Error{code, std::move(message), std::string(kFile) + ": " + std::string(key), ""};
 }
 
@@ -56,19 +56,20 @@ struct Row {
 
 Result<void> set_row(std::vector<Row>& rows, const json& id, std::string_view piece, TokenKind kind,
                      std::string_view key) {
-  const int64_t number = id.is_number_integer() && (!id.is_number_unsigned() ||
-                                                    id.get<uint64_t>() < uint64_t{kMaxTokens})
-                             ? id.get<int64_t>()
-                             : -1;
+  const int64_t number =
+      id.is_number_integer() &&
+              (!id.is_number_unsigned() || id.get<uint64_t>() < uint64_t{kMaxVocabularySize})
+          ? id.get<int64_t>()
+          : -1;
   if (number < 0 || static_cast<size_t>(number) >= rows.size()) {
-    return bad(key, "token " + quote_name(piece) + ": expected an id below " +
-                        std::to_string(rows.size()) + ", found " +
-                        id.dump(-1, ' ', true).substr(0, 40));
+    return bad_field(key, "token " + quote_name(piece) + ": expected an id below " +
+                              std::to_string(rows.size()) + ", found " +
+                              id.dump(-1, ' ', true).substr(0, 40));
   }
   Row& row = rows[static_cast<size_t>(number)];
   if (row.kind != TokenKind::unused && row.piece != piece) {
-    return bad(key, "tokens " + quote_name(row.piece) + " and " + quote_name(piece) +
-                        " both have id " + std::to_string(number));
+    return bad_field(key, "tokens " + quote_name(row.piece) + " and " + quote_name(piece) +
+                              " both have id " + std::to_string(number));
   }
   row = {piece, kind};
   return {};
@@ -77,11 +78,12 @@ Result<void> set_row(std::vector<Row>& rows, const json& id, std::string_view pi
 Result<void> read_rows(const json& root, Vocabulary& vocabulary) {
   const json& vocab = member(member(root, "model"), "vocab");
   if (!vocab.is_object() || vocab.empty())
-    return bad("model.vocab", "expected an object of tokens");
+    return bad_field("model.vocab", "expected an object of tokens");
   const json& added = member(root, "added_tokens");
-  if (!added.is_null() && !added.is_array()) return bad("added_tokens", "expected an array");
+  if (!added.is_null() && !added.is_array()) return bad_field("added_tokens", "expected an array");
   // Ids may have holes, but a file cannot ask for more rows than a few times its tokens.
-  std::vector<Row> rows(std::min<size_t>(kMaxTokens, 2 * (vocab.size() + added.size()) + 1024));
+  std::vector<Row> rows(
+      std::min<size_t>(kMaxVocabularySize, 2 * (vocab.size() + added.size()) + 1024));
   for (const auto& [piece, id] : vocab.items()) {
     HEADRACE_TRY(set_row(rows, id, piece, TokenKind::normal, "model.vocab"));
   }
@@ -93,7 +95,8 @@ Result<void> read_rows(const json& root, Vocabulary& vocabulary) {
   const bool some_are_late = !std::all_of(added.begin(), added.end(), is_normalized);
   for (const json& token : added) {
     const json& content = member(token, "content");
-    if (!content.is_string()) return bad("added_tokens", "expected a token with a text `content`");
+    if (!content.is_string())
+      return bad_field("added_tokens", "expected a token with a text `content`");
     const TokenKind kind = is_true(token, "special") ? TokenKind::control : TokenKind::user_defined;
     const auto& text = content.get_ref<const std::string&>();
     HEADRACE_TRY(set_row(rows, member(token, "id"), text, kind, "added_tokens"));
@@ -114,7 +117,7 @@ Result<void> read_rows(const json& root, Vocabulary& vocabulary) {
 
 Result<void> read_merges(const json& model, Vocabulary& vocabulary) {
   const json& merges = member(model, "merges");
-  if (!merges.is_array()) return bad("model.merges", "expected an array");
+  if (!merges.is_array()) return bad_field("model.merges", "expected an array");
   vocabulary.merges.reserve(merges.size());
   for (size_t i = 0; i < merges.size(); ++i) {
     const json& merge = merges[i];
@@ -136,9 +139,9 @@ Result<void> read_merges(const json& model, Vocabulary& vocabulary) {
     };
     const MergeRule rule{find(left), find(right), find(left + right)};
     if (rule.left < 0 || rule.right < 0 || rule.joined < 0) {
-      return bad("model.merges", "merge " + std::to_string(i) + " " +
-                                     quote_name(left + " " + right) +
-                                     ": a part of it, or what it gives, is not a token");
+      return bad_field("model.merges", "merge " + std::to_string(i) + " " +
+                                           quote_name(left + " " + right) +
+                                           ": a part of it, or what it gives, is not a token");
     }
     vocabulary.merges.push_back(rule);
   }
@@ -148,17 +151,19 @@ Result<void> read_merges(const json& model, Vocabulary& vocabulary) {
 Result<void> check_model(const json& model) {
   const json& type = member(model, "type");
   if (!type.is_null() && type != "BPE") {
-    return bad("model.type", "expected 'BPE', found " + type.dump(-1, ' ', true).substr(0, 40),
-               ErrorCode::unsupported);
+    return bad_field("model.type",
+                     "expected 'BPE', found " + type.dump(-1, ' ', true).substr(0, 40),
+                     ErrorCode::unsupported);
   }
   for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!is_empty_text(member(model, name))) {
-      return bad(std::string("model.") + name, "expected none", ErrorCode::unsupported);
+      return bad_field(std::string("model.") + name, "expected none", ErrorCode::unsupported);
     }
   }
   if (is_true(model, "byte_fallback")) {
-    return bad("model.byte_fallback", "expected a byte-level vocabulary without byte fall-back",
-               ErrorCode::unsupported);
+    return bad_field("model.byte_fallback",
+                     "expected a byte-level vocabulary without byte fall-back",
+                     ErrorCode::unsupported);
   }
   return {};
 }
@@ -172,8 +177,9 @@ Result<Normalizer> read_normalizer(const json& normalizer, int depth = 0) {
     if (parts.empty()) return Normalizer::none;
     if (parts.size() == 1) return read_normalizer(parts[0], depth + 1);
   }
-  return bad("normalizer", "expected none or NFC, found " + type.dump(-1, ' ', true).substr(0, 40),
-             ErrorCode::unsupported);
+  return bad_field("normalizer",
+                   "expected none or NFC, found " + type.dump(-1, ' ', true).substr(0, 40),
+                   ErrorCode::unsupported);
 }
 
 // The id of a token that tokenizer_config.json names as a text or as an object with `content`.

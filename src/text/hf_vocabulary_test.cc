@@ -5,16 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "text/base_tokenizer.h"
-#include "text/test_vocabulary.h"
+#include "text/test_encode.h"
 
 namespace headrace::text {
 namespace {
 
 using nlohmann::json;
-using Pieces = std::vector<std::string>;
 
 // The byte-level alphabet, "he" and "hel", and one added token of each sort.
-json example() {
+json tokenizer_json() {
   json vocab = json::object();
   for (int byte = 0; byte < 256; ++byte) {
     vocab[ByteAlphabet::get().spelling(static_cast<uint8_t>(byte))] = byte;
@@ -40,25 +39,20 @@ Result<std::shared_ptr<const Tokenizer>> build(const json& root, const std::stri
   return build_tokenizer(std::move(vocabulary), "tokenizer.json");
 }
 
-Pieces encode(const Tokenizer& tokenizer, std::string_view text) {
-  return pieces(tokenizer,
-                tokenizer.encode(text, {.add_special = false, .parse_special = true}).value());
-}
-
 TEST(HfVocabulary, ReadsMergesOfBothForms) {
-  const auto t = build(example());
+  const auto t = build(tokenizer_json());
   ASSERT_TRUE(t.ok()) << t.error().to_string();
-  EXPECT_EQ(encode(**t, "help"), (Pieces{"hel", "p"}));
+  EXPECT_EQ(encode(**t, "help", kParsed), (Pieces{"hel", "p"}));
 }
 
 TEST(HfVocabulary, AddedTokensTakeTheSpaceBesideThem) {
-  const auto t = build(example()).value();
-  EXPECT_EQ(encode(*t, "a <r> \n b"), (Pieces{"a", "\xC4\xA0", "<r>", "b"}));
-  EXPECT_EQ(encode(*t, "a \xE3\x80\x80<l> b"), (Pieces{"a", "<l>", "\xC4\xA0", "b"}));
-  EXPECT_EQ(encode(*t, " <s> "), (Pieces{"\xC4\xA0", "<s>", "\xC4\xA0"}));
-  EXPECT_EQ(encode(*t, "hello,hellos _hello"),
+  const auto t = build(tokenizer_json()).value();
+  EXPECT_EQ(encode(*t, "a <r> \n b", kParsed), (Pieces{"a", "\xC4\xA0", "<r>", "b"}));
+  EXPECT_EQ(encode(*t, "a \xE3\x80\x80<l> b", kParsed), (Pieces{"a", "<l>", "\xC4\xA0", "b"}));
+  EXPECT_EQ(encode(*t, " <s> ", kParsed), (Pieces{"\xC4\xA0", "<s>", "\xC4\xA0"}));
+  EXPECT_EQ(encode(*t, "hello,hellos _hello", kParsed),
             (Pieces{"hello", ",", "hel", "l", "o", "s", "\xC4\xA0", "_", "hel", "l", "o"}));
-  EXPECT_EQ(encode(*t, "½hello²").size(), 5U);  // fractions are no word characters
+  EXPECT_EQ(encode(*t, "½hello²", kParsed).size(), 5U);  // fractions are no word characters
 }
 
 // What Hugging Face tokenizers 0.23 makes of these.
@@ -68,28 +62,29 @@ TEST(HfVocabulary, AddedTokensThatMeet) {
     if (*rule != '\0') token[rule] = true;
     return token;
   };
-  json root = example();
+  json root = tokenizer_json();
   // A refused token is text, also where another one lies in it.
   root["added_tokens"] = {added(258, "<ab>", "single_word", false), added(259, "b>", "", false)};
-  EXPECT_EQ(encode(*build(root).value(), "<ab>x<ab>"),
+  EXPECT_EQ(encode(*build(root).value(), "<ab>x<ab>", kParsed),
             (Pieces{"<", "a", "b", ">", "x", "<", "a", "b", ">"}));
   // Tokens that are matched in normalised text come last, and see only the text that is left.
   root["added_tokens"] = {added(258, "<ab>", "single_word", true), added(259, "b>", "", false)};
-  EXPECT_EQ(encode(*build(root).value(), "<ab>"), (Pieces{"<", "a", "b>"}));
-  EXPECT_EQ(encode(*build(root).value(), "b><ab"), (Pieces{"b>", "<", "a", "b"}));
+  EXPECT_EQ(encode(*build(root).value(), "<ab>", kParsed), (Pieces{"<", "a", "b>"}));
+  EXPECT_EQ(encode(*build(root).value(), "b><ab", kParsed), (Pieces{"b>", "<", "a", "b"}));
   root["added_tokens"] = {added(258, "ab", "single_word", true), added(259, "xx", "", false)};
-  EXPECT_EQ(encode(*build(root).value(), "abxx abq"),
+  EXPECT_EQ(encode(*build(root).value(), "abxx abq", kParsed),
             (Pieces{"ab", "xx", "\xC4\xA0", "a", "b", "q"}));
-  EXPECT_NE(build(root).value()->fingerprint(), build(example()).value()->fingerprint());
+  EXPECT_NE(build(root).value()->fingerprint(), build(tokenizer_json()).value()->fingerprint());
   // One that begins inside the white space that another took is found all the same.
   root["added_tokens"] = {added(258, "<r>", "rstrip", false), added(259, "  <s>", "", false),
                           added(260, "\t\t", "rstrip", false)};
-  EXPECT_EQ(encode(*build(root).value(), "a<r>   <s>"), (Pieces{"a", "<r>", "  <s>"}));
-  EXPECT_EQ(encode(*build(root).value(), "<r>\t\t\t\t b"), (Pieces{"<r>", "\t\t", "\t\t", "b"}));
+  EXPECT_EQ(encode(*build(root).value(), "a<r>   <s>", kParsed), (Pieces{"a", "<r>", "  <s>"}));
+  EXPECT_EQ(encode(*build(root).value(), "<r>\t\t\t\t b", kParsed),
+            (Pieces{"<r>", "\t\t", "\t\t", "b"}));
 }
 
 TEST(HfVocabulary, SpecialTokensFromConfigAndTemplate) {
-  json root = example();
+  json root = tokenizer_json();
   const auto plain = build(root, R"({"bos_token":{"content":"<s>"},"eos_token":"<r>"})").value();
   EXPECT_EQ(plain->special().bos, 258);
   EXPECT_EQ(plain->special().eos, 259);
@@ -108,11 +103,11 @@ TEST(HfVocabulary, SpecialTokensFromConfigAndTemplate) {
 }
 
 TEST(HfVocabulary, NormalisesWhereTheFileSaysSo) {
-  json root = example();
+  json root = tokenizer_json();
   root["normalizer"] = {{"type", "NFC"}};
   const auto t = build(root).value();
   EXPECT_EQ(t->decode(t->encode("e\xCC\x81", {}).value(), false), "\xC3\xA9");
-  EXPECT_NE(t->fingerprint(), build(example()).value()->fingerprint());
+  EXPECT_NE(t->fingerprint(), build(tokenizer_json()).value()->fingerprint());
 }
 
 TEST(HfVocabulary, KnowsThePublishedPatterns) {
@@ -123,7 +118,7 @@ TEST(HfVocabulary, KnowsThePublishedPatterns) {
                 {"invert", false}};
   };
   const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
-  json root = example();
+  json root = tokenizer_json();
   root["pre_tokenizer"] = {
       {"type", "Sequence"},
       {"pretokenizers",
@@ -145,15 +140,15 @@ TEST(HfVocabulary, WhatIsWrongIsNamed) {
     ASSERT_FALSE(made.ok()) << part;
     EXPECT_NE(made.error().to_string().find(part), std::string::npos) << made.error().to_string();
   };
-  json root = example();
+  json root = tokenizer_json();
   root["model"]["type"] = "Unigram";
   expect_error(root, "model.type");
-  root = example();
+  root = tokenizer_json();
   root["model"]["merges"].push_back("q z");
   expect_error(root, "merge 2 'q z'");
   root["model"]["merges"] = 7;
   expect_error(root, "model.merges");
-  root = example();
+  root = tokenizer_json();
   root["model"]["vocab"]["zz"] = -1;
   expect_error(root, "'zz'");
   root["model"]["vocab"]["zz"] = 4000000000U;
@@ -162,13 +157,13 @@ TEST(HfVocabulary, WhatIsWrongIsNamed) {
   expect_error(root, "id 256");
   root["model"]["vocab"] = json::array();
   expect_error(root, "model.vocab");
-  root = example();
+  root = tokenizer_json();
   root["model"]["byte_fallback"] = true;
   expect_error(root, "byte_fallback");
-  root = example();
+  root = tokenizer_json();
   root["normalizer"] = {{"type", "Lowercase"}};
   expect_error(root, "Lowercase");
-  root = example();
+  root = tokenizer_json();
   root["added_tokens"][0].erase("id");
   expect_error(root, "added_tokens");
   root["added_tokens"] = {1, 2};

@@ -6,21 +6,10 @@
 #include <random>
 
 #include "text/detokenizer.h"
-#include "text/test_vocabulary.h"
+#include "text/test_encode.h"
 
 namespace headrace::text {
 namespace {
-
-using Pieces = std::vector<std::string>;
-
-constexpr EncodeOptions kPlain{.add_special = false, .parse_special = false};
-constexpr EncodeOptions kParsed{.add_special = false, .parse_special = true};
-
-Pieces encode(const Tokenizer& tokenizer, std::string_view text, const EncodeOptions& options) {
-  const auto ids = tokenizer.encode(text, options);
-  EXPECT_TRUE(ids.ok());
-  return pieces(tokenizer, *ids);
-}
 
 TEST(SpmTokenizer, PutsASpaceBeforeTheText) {
   const auto t = sentencepiece_example().build();

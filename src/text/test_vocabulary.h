@@ -116,10 +116,11 @@ inline VocabularyBuilder sentencepiece_example() {
   return builder;
 }
 
+using Pieces = std::vector<std::string>;
+
 /// The pieces of ids, for readable expectations.
-inline std::vector<std::string> pieces(const Tokenizer& tokenizer,
-                                       const std::vector<TokenId>& ids) {
-  std::vector<std::string> out;
+inline Pieces pieces(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+  Pieces out;
   for (const TokenId id : ids) out.emplace_back(tokenizer.piece(id));
   return out;
 }

@@ -25,10 +25,6 @@ char32_t character_at(std::string_view text, size_t at) {
   return decode_utf8(text.data() + at, text.data() + text.size()).code;
 }
 
-bool is_space(char32_t code) {
-  return (CharTable::get().of(code) & kSpace) != 0;
-}
-
 bool touches_word(std::string_view text, size_t begin, size_t end) {
   return (begin > 0 && is_word_character(character_before(text, begin))) ||
          (end < text.size() && is_word_character(character_at(text, end)));

@@ -78,4 +78,8 @@ class CharTable {
   std::vector<uint8_t> blocks_;
 };
 
+inline bool is_space(char32_t code) {
+  return (CharTable::get().of(code) & kSpace) != 0;
+}
+
 }  // namespace headrace::text

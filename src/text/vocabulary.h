@@ -35,6 +35,9 @@ struct AddedRule {
   bool late = false;         ///< looked for in the text between those that are not
 };
 
+/// Tokens that a file may have.
+inline constexpr size_t kMaxVocabularySize = size_t{1} << 24;
+
 struct Vocabulary {
   Algorithm algorithm = Algorithm::byte_level_bpe;
   StringPool pieces;  ///< as the file spells them

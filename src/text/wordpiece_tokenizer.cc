@@ -25,10 +25,6 @@ bool is_punctuation(char32_t c) {
   return (CharTable::get().of(c) & kPunct) != 0;
 }
 
-bool is_space(char32_t c) {
-  return (CharTable::get().of(c) & kSpace) != 0;
-}
-
 bool is_dropped(char32_t c) {
   return c == 0 || c == kReplacement || is_other(c);
 }

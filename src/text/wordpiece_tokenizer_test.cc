@@ -2,14 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "text/test_vocabulary.h"
+#include "text/test_encode.h"
 
 namespace headrace::text {
 namespace {
 
-using Pieces = std::vector<std::string>;
-
-VocabularyBuilder example() {
+VocabularyBuilder wordpiece_example() {
   VocabularyBuilder builder("bert");
   builder.token("[UNK]", TokenKind::control);
   builder.token("[CLS]", TokenKind::control);
@@ -24,14 +22,8 @@ VocabularyBuilder example() {
   return builder;
 }
 
-Pieces encode(const Tokenizer& tokenizer, std::string_view text, bool add_special = false) {
-  const auto ids = tokenizer.encode(text, {.add_special = add_special, .parse_special = false});
-  EXPECT_TRUE(ids.ok());
-  return pieces(tokenizer, *ids);
-}
-
 TEST(WordpieceTokenizer, CutsWordsIntoTheLongestPieces) {
-  const auto t = example().build();
+  const auto t = wordpiece_example().build();
   ASSERT_NE(t, nullptr);
   EXPECT_EQ(encode(*t, "Hello hely!"), (Pieces{"▁hello", "▁he", "ly", "▁!"}));
   EXPECT_EQ(encode(*t, "  hello\t\n'HELLO"), (Pieces{"▁hello", "▁'", "▁hello"}));
@@ -40,7 +32,7 @@ TEST(WordpieceTokenizer, CutsWordsIntoTheLongestPieces) {
 }
 
 TEST(WordpieceTokenizer, AWordWithoutPiecesIsUnknownAsAWhole) {
-  const auto t = example().build();
+  const auto t = wordpiece_example().build();
   EXPECT_EQ(encode(*t, "hex hello"), (Pieces{"[UNK]", "▁hello"}));
   EXPECT_EQ(encode(*t, "he" + std::string(200, 't')), Pieces{"[UNK]"});
   EXPECT_EQ(encode(*t, "a" + std::string(99, 't')).size(), 100U);
@@ -48,22 +40,23 @@ TEST(WordpieceTokenizer, AWordWithoutPiecesIsUnknownAsAWhole) {
 }
 
 TEST(WordpieceTokenizer, StripsAccentsSplitsIdeographsDropsControls) {
-  const auto t = example().build();
+  const auto t = wordpiece_example().build();
   EXPECT_EQ(encode(*t, "\u00C9t\u0301"), (Pieces{"▁e", "t"}));
   EXPECT_EQ(encode(*t, "he中he"), (Pieces{"▁he", "▁中", "▁he"}));
   EXPECT_EQ(encode(*t, std::string_view("he\0llo\x01\xFF", 7)), (Pieces{"▁hello"}));
 }
 
 TEST(WordpieceTokenizer, KeepsCaseAndAccentsWhereTheVocabularyHasCapitals) {
-  auto builder = example();
+  auto builder = wordpiece_example();
   builder.token("▁Hello");
   const auto t = builder.build();
   EXPECT_EQ(encode(*t, "Hello hello é"), (Pieces{"▁Hello", "▁hello", "▁é"}));
 }
 
 TEST(WordpieceTokenizer, AddsClsAndSep) {
-  const auto t = example().build();
-  EXPECT_EQ(encode(*t, "hello", true), (Pieces{"[CLS]", "▁hello", "[SEP]"}));
+  const auto t = wordpiece_example().build();
+  EXPECT_EQ(encode(*t, "hello", {.add_special = true, .parse_special = false}),
+            (Pieces{"[CLS]", "▁hello", "[SEP]"}));
   EXPECT_EQ(t->decode(t->encode("hello hely", {}).value(), true), "hello hely");
 }
 

@@ -5,35 +5,30 @@
 
 #include <numeric>
 
+#include "app/load/test_load_spec.h"
 #include "engine/test_engine.h"
 
 namespace headrace {
 namespace {
 
-std::vector<TokenId> vocabulary() {
+using test::load_spec;
+
+std::vector<TokenId> checksum_vocabulary() {
   std::vector<TokenId> ids(kVocab);
   std::iota(ids.begin(), ids.end(), 0);
   return ids;
 }
 
-LoadSpec spec_of(const char* input, const char* output) {
-  LoadSpec spec;
-  spec.input = *LoadLength::parse(input);
-  spec.output = *LoadLength::parse(output);
-  spec.seed = 3;
-  return spec;
-}
-
-const LoadDriverHooks kNoHooks = {[](const LoadProgress&) {}, [] { return false; }};
+const LoadDriverHooks kNoDriverHooks = {[](const LoadProgress&) {}, [] { return false; }};
 
 struct Driven {
   explicit Driven(const LoadSpec& spec, EngineOptions options = small_options())
-      : workload(spec, vocabulary()), fixture(options) {
+      : workload(spec, checksum_vocabulary()), fixture(options) {
     fixture.engine->start();
   }
 
   LoadRecords run(const LoadPace& pace) {
-    auto records = drive_load(*fixture.engine, workload, pace, kNoHooks, SystemClock());
+    auto records = drive_load(*fixture.engine, workload, pace, kNoDriverHooks, SystemClock());
     EXPECT_TRUE(records.ok()) << records.error().to_string();
     return records.ok() ? std::move(records).value() : LoadRecords{};
   }
@@ -100,7 +95,7 @@ int64_t most_at_once(const LoadRecords& records) {
 }
 
 TEST(LoadDriver, ClosedLoop) {
-  Driven driven(spec_of("5..40", "1..20"));
+  Driven driven(load_spec("5..40", "1..20"));
   const LoadRecords records = driven.run({.concurrency = 3, .num_requests = 40});
   EXPECT_EQ(records.requests.size(), 40U);
   EXPECT_EQ(records.num_conversations, 40);
@@ -109,7 +104,7 @@ TEST(LoadDriver, ClosedLoop) {
 }
 
 TEST(LoadDriver, TheSameLoadGivesTheSameAnswers) {
-  const LoadSpec spec = spec_of("5..40", "1..20");
+  const LoadSpec spec = load_spec("5..40", "1..20");
   const LoadRecords slow = Driven(spec).run({.concurrency = 1, .num_requests = 20});
   const LoadRecords fast = Driven(spec).run({.rate = 1e4, .num_requests = 20});
   EXPECT_EQ(slow.fingerprint, fast.fingerprint);
@@ -124,7 +119,7 @@ TEST(LoadDriver, TheSameLoadGivesTheSameAnswers) {
 }
 
 TEST(LoadDriver, Conversations) {
-  LoadSpec spec = spec_of("5..20", "1..10");
+  LoadSpec spec = load_spec("5..20", "1..10");
   spec.num_turns = 4;
   spec.prefix_tokens = 32;
   spec.num_prefixes = 2;
@@ -148,7 +143,7 @@ TEST(LoadDriver, Conversations) {
 }
 
 TEST(LoadDriver, StaticBatchesWaitForTheirLast) {
-  Driven driven(spec_of("5..20", "1..40"));
+  Driven driven(load_spec("5..20", "1..40"));
   const LoadRecords records = driven.run({.concurrency = 6, .num_requests = 18, .static_batch = 3});
   ASSERT_EQ(records.requests.size(), 18U);
   driven.expect_all_right(records);
@@ -162,8 +157,8 @@ TEST(LoadDriver, StaticBatchesWaitForTheirLast) {
 }
 
 TEST(LoadDriver, PaddingIsComputedAndNotCounted) {
-  Driven plain(spec_of("5..20", "1..40"));
-  Driven padded(spec_of("5..20", "1..40"));
+  Driven plain(load_spec("5..20", "1..40"));
+  Driven padded(load_spec("5..20", "1..40"));
   LoadPace pace{.concurrency = 6, .num_requests = 18, .static_batch = 3};
   const LoadRecords without = plain.run(pace);
   pace.pads = true;
@@ -188,7 +183,7 @@ TEST(LoadDriver, PaddingIsComputedAndNotCounted) {
 }
 
 TEST(LoadDriver, ArrivalsDoNotWaitForAnswers) {
-  Driven driven(spec_of("5..20", "30"));
+  Driven driven(load_spec("5..20", "30"));
   const LoadRecords records = driven.run({.rate = 500, .num_requests = 30});
   ASSERT_EQ(records.requests.size(), 30U);
   driven.expect_all_right(records);
@@ -201,7 +196,7 @@ TEST(LoadDriver, ArrivalsDoNotWaitForAnswers) {
 
 TEST(LoadDriver, EndsWithItsTime) {
   for (const double rate : {0.0, 300.0}) {
-    Driven driven(spec_of("5..20", "5"));
+    Driven driven(load_spec("5..20", "5"));
     const LoadRecords records = driven.run({.rate = rate, .concurrency = 2, .seconds = 0.1});
     EXPECT_GE(records.requests.size(), 2U);
     for (const LoadRecord& record : records.requests) {
@@ -216,7 +211,7 @@ TEST(LoadDriver, AFullQueueIsTakenDown) {
   EngineOptions options = small_options();
   options.max_sequences = 1;
   options.max_waiting = 1;
-  Driven driven(spec_of("100", "60"), options);
+  Driven driven(load_spec("100", "60"), options);
   const LoadRecords records = driven.run({.rate = 1e6, .num_requests = 50});
   ASSERT_EQ(records.requests.size(), 50U);
   int64_t num_ok = 0;
@@ -229,15 +224,15 @@ TEST(LoadDriver, AFullQueueIsTakenDown) {
 }
 
 TEST(LoadDriver, WhatTheEngineCannotServeIsAnError) {
-  Driven driven(spec_of("300", "5"));
+  Driven driven(load_spec("300", "5"));
   const auto records = drive_load(*driven.fixture.engine, driven.workload, {.num_requests = 1},
-                                  kNoHooks, SystemClock());
+                                  kNoDriverHooks, SystemClock());
   ASSERT_FALSE(records.ok());
   EXPECT_EQ(records.error().code, ErrorCode::context_length_exceeded);
 }
 
 TEST(LoadDriver, StopsWhenAsked) {
-  Driven driven(spec_of("10", "100"));
+  Driven driven(load_spec("10", "100"));
   int64_t num_done = 0;
   const LoadDriverHooks hooks = {[&](const LoadProgress& now) { num_done = now.num_done; },
                                  [&] { return num_done >= 3; }};

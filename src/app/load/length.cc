@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "app/load/expected_error.h"
+
 namespace headrace {
 namespace {
 
@@ -26,13 +28,6 @@ std::optional<int64_t> whole(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end) return std::nullopt;
   return value;
-}
-
-Error wrong(std::string_view text, std::string_view expected) {
-  return Error{
-      ErrorCode::invalid_argument,
-      "expected " + std::string(expected) + ", got '" + std::string(text.substr(0, 60)) + "'", "",
-      ""};
 }
 
 /// None at all, or one that makes a difference.
@@ -66,25 +61,26 @@ Result<LoadLength> LoadLength::parse(std::string_view text) {
   if (dots != std::string_view::npos) {
     const auto least = whole(text.substr(0, dots));
     const auto most = whole(text.substr(dots + 2));
-    if (!least || !most || *least < 1 || *most > kMaxLoadLength) return wrong(text, kForms);
-    if (*least > *most) return wrong(text, "the smaller length first, as in 16..512");
+    if (!least || !most || *least < 1 || *most > kMaxLoadLength)
+      return expected_error(text, kForms);
+    if (*least > *most) return expected_error(text, "the smaller length first, as in 16..512");
     return LoadLength(Kind::uniform, static_cast<double>(*least), static_cast<double>(*most));
   }
   const auto colon = text.find(':');
   if (colon == std::string_view::npos) {
     const auto length = whole(text);
-    if (!length || *length < 1 || *length > kMaxLoadLength) return wrong(text, kForms);
+    if (!length || *length < 1 || *length > kMaxLoadLength) return expected_error(text, kForms);
     return LoadLength(Kind::fixed, static_cast<double>(*length), 0);
   }
   const std::string_view name = text.substr(0, colon);
   const auto second = text.find(':', colon + 1);
   if ((name != "normal" && name != "lognormal") || second == std::string_view::npos) {
-    return wrong(text, kForms);
+    return expected_error(text, kForms);
   }
   const auto mean = number(text.substr(colon + 1, second - colon - 1));
   const auto deviation = number(text.substr(second + 1));
   if (!mean || !deviation || !is_length(*mean) || !is_deviation(*deviation)) {
-    return wrong(text, kForms);
+    return expected_error(text, kForms);
   }
   return LoadLength(name == "normal" ? Kind::normal : Kind::lognormal, *mean, *deviation);
 }

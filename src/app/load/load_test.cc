@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-const BenchHooks kNoHooks = {[](const BenchProgress&) {}, [] { return false; }};
+const BenchHooks kNoBenchHooks = {[](const BenchProgress&) {}, [] { return false; }};
 
 LoadPlan plan_of(const char* input, const char* output, int64_t concurrency) {
   LoadPlan plan;
@@ -26,7 +26,7 @@ LoadPlan plan_of(const char* input, const char* output, int64_t concurrency) {
 
 LoadResult run(OpenedModel& model, const LoadPlan& plan,
                std::shared_ptr<const std::vector<BenchRow>> rates = nullptr) {
-  auto result = run_load(model, plan, std::move(rates), kNoHooks);
+  auto result = run_load(model, plan, std::move(rates), kNoBenchHooks);
   EXPECT_TRUE(result.ok()) << result.error().to_string();
   return result.ok() ? std::move(result).value() : LoadResult{};
 }
@@ -35,7 +35,7 @@ TEST(Load, FiguresAddUp) {
   OpenedModel model = tiny_opened_model({});
   const LoadPlan plan = plan_of("10..60", "2..20", 6);
   const auto tests = rate_tests(plan.spec, model.options.chunk_tokens, plan.max_batch(), 256);
-  auto measured = run_bench(model, tests, 1, kNoHooks);
+  auto measured = run_bench(model, tests, 1, kNoBenchHooks);
   ASSERT_TRUE(measured.ok());
   const auto rows = std::make_shared<const std::vector<BenchRow>>(std::move(measured->rows));
   const LoadResult result = run(model, plan, rows);
@@ -155,13 +155,13 @@ TEST(Load, ACacheThatIsTooSmall) {
   const LoadResult small = run(model, plan_of("10", "10", 4));
   LoadPlan plan = plan_of("100", "50", 4);
   plan.kv_bytes = 128 * small.kv_bytes / static_cast<uint64_t>(small.kv_tokens);
-  const auto result = run_load(model, plan, nullptr, kNoHooks);
+  const auto result = run_load(model, plan, nullptr, kNoBenchHooks);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(
       result.error().to_string(),
       "a request of 150 tokens may come, the KV cache holds 128 (give more with --kv-memory)");
   plan.kv_bytes = 100;
-  const auto tiny = run_load(model, plan, nullptr, kNoHooks);
+  const auto tiny = run_load(model, plan, nullptr, kNoBenchHooks);
   ASSERT_FALSE(tiny.ok());
   EXPECT_EQ(tiny.error().where, "--kv-memory");
 }

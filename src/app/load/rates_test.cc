@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "app/load/test_load_spec.h"
+
 namespace headrace {
 namespace {
+
+using test::load_spec;
 
 BenchRow row(BenchTest test, double rate) {
   BenchRow out;
@@ -18,24 +22,17 @@ LoadRates rates() {
                    row({.n_gen = 32}, 100)});
 }
 
-LoadSpec spec_of(const char* input, const char* output) {
-  LoadSpec spec;
-  spec.input = *LoadLength::parse(input);
-  spec.output = *LoadLength::parse(output);
-  return spec;
-}
-
 TEST(LoadRates, TestsOfAWorkload) {
   std::vector<std::string> names;
-  for (const BenchTest& test : rate_tests(spec_of("250", "64"), 256, 12, 8192)) {
+  for (const BenchTest& test : rate_tests(load_spec("250", "64"), 256, 12, 8192)) {
     names.push_back(bench_test_name(test));
   }
   EXPECT_EQ(names,
             (std::vector<std::string>{"pp256", "tg32 @ d266", "tg32 x2 @ d266", "tg32 x4 @ d266",
                                       "tg32 x8 @ d266", "tg32 x12 @ d266"}));
   // A long prompt is measured at its own length, and nothing passes the context.
-  EXPECT_EQ(bench_test_name(rate_tests(spec_of("700", "64"), 256, 1, 8192)[0]), "pp700");
-  for (const BenchTest& test : rate_tests(spec_of("200", "56"), 512, 4, 256)) {
+  EXPECT_EQ(bench_test_name(rate_tests(load_spec("700", "64"), 256, 1, 8192)[0]), "pp700");
+  for (const BenchTest& test : rate_tests(load_spec("200", "56"), 512, 4, 256)) {
     EXPECT_LE(test.n_prompt + test.depth + test.n_gen, 256);
   }
 }

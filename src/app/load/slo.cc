@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "app/load/expected_error.h"
+
 namespace headrace {
 namespace {
 
@@ -18,13 +20,6 @@ constexpr std::array<Bound, 4> kBounds = {{{"ttft", &LoadSlo::ttft_ms},
                                            {"tpot", &LoadSlo::tpot_ms},
                                            {"e2e", &LoadSlo::e2e_ms}}};
 
-Error wrong(std::string_view text, std::string_view expected) {
-  return Error{
-      ErrorCode::invalid_argument,
-      "expected " + std::string(expected) + ", got '" + std::string(text.substr(0, 60)) + "'", "",
-      ""};
-}
-
 }  // namespace
 
 Result<double> parse_milliseconds(std::string_view text) {
@@ -34,16 +29,16 @@ Result<double> parse_milliseconds(std::string_view text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  if (error != std::errc()) return wrong(text, kExpected);
+  if (error != std::errc()) return expected_error(text, kExpected);
   const std::string_view unit(stop, static_cast<size_t>(end - stop));
   if (unit == "s") {
     value *= 1e3;
   } else if (unit == "m") {
     value *= 60e3;
   } else if (unit != "ms") {
-    return wrong(text, kExpected);
+    return expected_error(text, kExpected);
   }
-  if (!(value >= kShortest && value <= kLongest)) return wrong(text, kExpected);
+  if (!(value >= kShortest && value <= kLongest)) return expected_error(text, kExpected);
   return value;
 }
 
@@ -56,10 +51,10 @@ Result<LoadSlo> parse_slo(std::string_view text) {
       return known.name == part.substr(0, colon);
     });
     if (colon == std::string_view::npos || bound == kBounds.end()) {
-      return wrong(part, "bounds such as ttft:500ms,itl:50ms,tpot:40ms,e2e:5s");
+      return expected_error(part, "bounds such as ttft:500ms,itl:50ms,tpot:40ms,e2e:5s");
     }
     auto& value = slo.*(bound->value);
-    if (value) return wrong(part, "each bound once");
+    if (value) return expected_error(part, "each bound once");
     HEADRACE_ASSIGN(value, parse_milliseconds(part.substr(colon + 1)));
     if (part.size() == text.size()) return slo;
     text.remove_prefix(part.size() + 1);

@@ -5,29 +5,25 @@
 #include <numeric>
 #include <set>
 
+#include "app/load/test_load_spec.h"
+
 namespace headrace {
 namespace {
 
-std::vector<TokenId> vocabulary() {
+using test::load_spec;
+
+std::vector<TokenId> vocabulary_of_900() {
   std::vector<TokenId> ids(900);
   std::iota(ids.begin(), ids.end(), 100);
   return ids;
 }
 
-LoadSpec spec_of(const char* input, const char* output) {
-  LoadSpec spec;
-  spec.input = *LoadLength::parse(input);
-  spec.output = *LoadLength::parse(output);
-  spec.seed = 5;
-  return spec;
-}
-
 uint64_t fingerprint(const LoadSpec& spec, int64_t index) {
-  return load_fingerprint(LoadWorkload(spec, vocabulary()).conversation(index));
+  return load_fingerprint(LoadWorkload(spec, vocabulary_of_900()).conversation(index));
 }
 
 TEST(LoadWorkload, IsAFunctionOfItsSeed) {
-  LoadSpec spec = spec_of("10..40", "5..9");
+  LoadSpec spec = load_spec("10..40", "5..9");
   EXPECT_EQ(fingerprint(spec, 3), fingerprint(spec, 3));
   EXPECT_NE(fingerprint(spec, 3), fingerprint(spec, 4));
   LoadSpec other = spec;
@@ -35,12 +31,12 @@ TEST(LoadWorkload, IsAFunctionOfItsSeed) {
   EXPECT_NE(fingerprint(spec, 3), fingerprint(other, 3));
   // These must never change: a workload is named by its seed.
   EXPECT_EQ(fingerprint(spec, 0), 10908917735409513401U);
-  EXPECT_EQ(LoadWorkload(spec, vocabulary()).sampling_seed(1, 0), 4153018707267165471U);
+  EXPECT_EQ(LoadWorkload(spec, vocabulary_of_900()).sampling_seed(1, 0), 4153018707267165471U);
 }
 
 TEST(LoadWorkload, LengthsAndTokensAreThoseAsked) {
-  const LoadSpec spec = spec_of("10..40", "5..9");
-  const LoadWorkload workload(spec, vocabulary());
+  const LoadSpec spec = load_spec("10..40", "5..9");
+  const LoadWorkload workload(spec, vocabulary_of_900());
   std::set<size_t> lengths;
   std::set<TokenId> tokens;
   for (int64_t i = 0; i < 200; ++i) {
@@ -60,10 +56,10 @@ TEST(LoadWorkload, LengthsAndTokensAreThoseAsked) {
 }
 
 TEST(LoadWorkload, PrefixesAreSharedAndTailsAreNot) {
-  LoadSpec spec = spec_of("8", "1");
+  LoadSpec spec = load_spec("8", "1");
   spec.prefix_tokens = 30;
   spec.num_prefixes = 3;
-  const LoadWorkload workload(spec, vocabulary());
+  const LoadWorkload workload(spec, vocabulary_of_900());
   std::set<std::vector<TokenId>> prefixes, tails, warm_prefixes;
   for (int64_t i = 0; i < 60; ++i) {
     const auto prompt = workload.conversation(i).front().tokens;
@@ -80,10 +76,10 @@ TEST(LoadWorkload, PrefixesAreSharedAndTailsAreNot) {
 }
 
 TEST(LoadWorkload, TurnsHaveTheirOwnTokens) {
-  LoadSpec spec = spec_of("8", "4");
+  LoadSpec spec = load_spec("8", "4");
   spec.prefix_tokens = 10;
   spec.num_turns = 3;
-  const auto turns = LoadWorkload(spec, vocabulary()).conversation(2);
+  const auto turns = LoadWorkload(spec, vocabulary_of_900()).conversation(2);
   ASSERT_EQ(turns.size(), 3U);
   EXPECT_EQ(turns[0].tokens.size(), 18U);
   EXPECT_EQ(turns[1].tokens.size(), 8U);
@@ -93,7 +89,7 @@ TEST(LoadWorkload, TurnsHaveTheirOwnTokens) {
 }
 
 TEST(LoadWorkload, ArrivalsAreAPoissonProcess) {
-  const LoadWorkload workload(spec_of("1", "1"), vocabulary());
+  const LoadWorkload workload(load_spec("1", "1"), vocabulary_of_900());
   EXPECT_EQ(workload.gap(0), 0);
   double sum = 0;
   int longer = 0;

@@ -6,10 +6,12 @@
 
 #include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/test_tensors.h"
+#include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
+using test::kInf;
 using namespace backend_test;
 
 /// The error a product may have: float rounding as a share of sum |x w|, and where activations are
@@ -226,7 +228,6 @@ TEST_P(LinearOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
 TEST_P(LinearOnIsa, NumbersThatAreNotFiniteSpoilTheirRowOnly) {
   const auto backend = backend_of(GetParam());
   const int64_t cols = 512;
-  constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const Format format :
        {Format::q4_0, Format::q4_1, Format::q4_k, Format::q6_k, Format::q8_0}) {
     SCOPED_TRACE(format_traits(format).name);

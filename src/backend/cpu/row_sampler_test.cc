@@ -8,13 +8,14 @@
 
 #include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/test_tensors.h"
+#include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
 using namespace backend_test;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+using test::kInf;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// Around the sizes of blocks, stripes and chunks, and two vocabularies.

@@ -13,13 +13,14 @@
 #include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/linear.h"
 #include "backend/cpu/test_tensors.h"
+#include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
 using namespace backend_test;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+using test::kInf;
 
 /// Rows of q8_0.
 struct Head {

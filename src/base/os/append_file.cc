@@ -6,19 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "base/os/file_errors.h"
+
 namespace headrace {
-namespace {
-
-Error write_error(const std::string& name, int error_number) {
-  const bool full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
-  return {full ? ErrorCode::resource_exhausted : ErrorCode::io_error,
-          std::string("cannot write: ") + std::strerror(error_number), name, ""};
-}
-
-}  // namespace
 
 AppendFile::AppendFile(int fd, bool owned, std::string name)
     : fd_(fd), is_owned_(owned), is_regular_(false), name_(std::move(name)) {

@@ -10,15 +10,10 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/os/file_errors.h"
 
 namespace headrace {
 namespace {
-
-Error write_error(const std::string& path, int error_number) {
-  const bool full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
-  return Error{full ? ErrorCode::resource_exhausted : ErrorCode::io_error,
-               std::string("cannot write: ") + std::strerror(error_number), path, ""};
-}
 
 /// The folder of a path; "." for a bare name.
 std::string folder_of(const std::string& path) {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/os/file_errors.h"
 #include "base/os/signals.h"
 
 namespace headrace {
@@ -29,14 +30,6 @@ Error read_error(const std::string& name, bool is_standard, int error_number) {
   }
   return {ErrorCode::io_error, std::string("cannot be read: ") + std::strerror(error_number), name,
           is_standard ? "check what it is connected to" : "check the file and its disk"};
-}
-
-Error open_error(const std::string& path, int error_number) {
-  if (error_number == ENOENT || error_number == ENOTDIR) {
-    return {ErrorCode::not_found, "no such file", path, "check the path"};
-  }
-  return {ErrorCode::io_error, std::string("cannot be opened: ") + std::strerror(error_number),
-          path, "check its permissions"};
 }
 
 }  // namespace

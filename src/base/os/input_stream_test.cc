@@ -5,18 +5,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <vector>
+
+#include "base/os/test_file.h"
 
 namespace headrace {
 namespace {
 
-std::string write_file(const std::string& name, const std::string& text) {
-  const std::string path = ::testing::TempDir() + name;
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
+using test::write_file;
 
 std::vector<std::string> lines_of(const std::string& text) {
   auto stream = InputStream::open(write_file("headrace_lines", text));

@@ -10,19 +10,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/os/file_errors.h"
+
 namespace headrace {
 namespace {
-
-Error open_error(const std::string& path, int error_number) {
-  const bool missing = error_number == ENOENT || error_number == ENOTDIR;
-  Error error;
-  error.code = missing ? ErrorCode::not_found : ErrorCode::io_error;
-  error.message =
-      missing ? "no such file" : std::string("cannot open: ") + std::strerror(error_number);
-  error.where = path;
-  error.hint = missing ? "check the path" : "check its permissions";
-  return error;
-}
 
 /// The time of the last write, since 1970.
 int64_t written_ns(const struct stat& info) {

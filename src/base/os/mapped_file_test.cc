@@ -6,16 +6,13 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+
+#include "base/os/test_file.h"
 
 namespace headrace {
 namespace {
 
-std::string write_file(const std::string& name, const std::string& text) {
-  const std::string path = ::testing::TempDir() + name;
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
+using test::write_file;
 
 TEST(MappedFile, MapsTheBytesAndKeepsThemWhenMoved) {
   auto opened = MappedFile::open(write_file("headrace_mapped", "hello"));

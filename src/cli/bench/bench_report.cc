@@ -56,17 +56,17 @@ OrderedJson all_json(const std::vector<BenchEntry>& entries) {
   return rows;
 }
 
-struct Column {
+struct BenchColumn {
   std::string head;
   bool is_right = true;
   std::function<std::string(const BenchEntry&)> cell;
 };
 
 /// Columns of what differs between the settings.
-std::vector<Column> columns_of_settings(const std::vector<BenchEntry>& entries) {
+std::vector<BenchColumn> columns_of_settings(const std::vector<BenchEntry>& entries) {
   std::vector<std::shared_ptr<const BenchSetting>> settings;
   for (const BenchEntry& entry : entries) settings.push_back(entry.setting);
-  std::vector<Column> out;
+  std::vector<BenchColumn> out;
   for (const SettingColumn& column : setting_columns(settings)) {
     out.push_back({column.head, column.is_right,
                    [cell = column.cell](const BenchEntry& e) { return cell(*e.setting); }});
@@ -74,7 +74,7 @@ std::vector<Column> columns_of_settings(const std::vector<BenchEntry>& entries) 
   return out;
 }
 
-std::vector<Column> figure_columns() {
+std::vector<BenchColumn> figure_columns() {
   return {
       {"test", false, [](const BenchEntry& e) { return bench_test_name(e.row.test); }},
       {"tokens/s", true,
@@ -100,13 +100,13 @@ std::vector<Column> figure_columns() {
   };
 }
 
-std::string table(const std::vector<Column>& columns, const std::vector<BenchEntry>& entries) {
+std::string table(const std::vector<BenchColumn>& columns, const std::vector<BenchEntry>& entries) {
   std::vector<TableColumn> heads;
-  for (const Column& column : columns) heads.push_back({column.head, column.is_right});
+  for (const BenchColumn& column : columns) heads.push_back({column.head, column.is_right});
   std::vector<std::vector<std::string>> rows;
   for (const BenchEntry& entry : entries) {
     auto& row = rows.emplace_back();
-    for (const Column& column : columns) row.push_back(column.cell(entry));
+    for (const BenchColumn& column : columns) row.push_back(column.cell(entry));
   }
   return text_table(heads, rows);
 }
@@ -122,8 +122,8 @@ std::string bench_markdown(const std::vector<BenchEntry>& entries) {
     told.push_back(entry.setting.get());
     text += printable(setting_text(*entry.setting)) + "\n";
   }
-  std::vector<Column> columns = columns_of_settings(entries);
-  for (Column& column : figure_columns()) columns.push_back(std::move(column));
+  std::vector<BenchColumn> columns = columns_of_settings(entries);
+  for (BenchColumn& column : figure_columns()) columns.push_back(std::move(column));
   text += "\n" + table(columns, entries);
   text += fmt::format(
       "\ntokens/s is the median of {} {}. Bounds were measured in this run: {}, and reading as "

@@ -5,10 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/bench/test_setting.h"
+
 namespace headrace::cli {
 namespace {
 
-BenchEntry entry(const std::shared_ptr<BenchSetting>& setting, BenchTest test) {
+BenchEntry bench_entry(const std::shared_ptr<BenchSetting>& setting, BenchTest test) {
   BenchEntry out;
   out.setting = setting;
   out.row.test = test;
@@ -22,20 +24,9 @@ BenchEntry entry(const std::shared_ptr<BenchSetting>& setting, BenchTest test) {
   return out;
 }
 
-std::shared_ptr<BenchSetting> setting(const std::string& model) {
-  auto out = std::make_shared<BenchSetting>();
-  out->model = model;
-  out->isa = "avx2";
-  out->num_threads = 2;
-  out->kv_type = "f16";
-  out->peak_macs_per_second = 500e9;
-  out->peak_instruction = "vpmaddubsw";
-  return out;
-}
-
 TEST(BenchReport, MarksUnsteadyRowsAndSaysWhy) {
-  std::vector<BenchEntry> entries = {entry(setting("m"), {.n_prompt = 512}),
-                                     entry(setting("m"), {.n_gen = 128, .depth = 4096})};
+  std::vector<BenchEntry> entries = {bench_entry(setting("m"), {.n_prompt = 512}),
+                                     bench_entry(setting("m"), {.n_gen = 128, .depth = 4096})};
   entries[0].row.is_bound_by_compute = true;
   entries[1].row.unsteady = {"the fan was loud"};
   const std::string text = bench_markdown(entries);
@@ -51,14 +42,15 @@ TEST(BenchReport, ColumnsForWhatDiffers) {
   const auto one = setting("m");
   const auto other = setting("m");
   other->isa = "avx512";
-  const std::string text = bench_markdown({entry(one, {.n_gen = 8}), entry(other, {.n_gen = 8})});
+  const std::string text =
+      bench_markdown({bench_entry(one, {.n_gen = 8}), bench_entry(other, {.n_gen = 8})});
   EXPECT_NE(text.find("| isa    | test |"), std::string::npos) << text;
   EXPECT_EQ(text.find("| threads |"), std::string::npos) << text;
 }
 
 TEST(BenchReport, NamesAreQuotedAndHarmless) {
   const std::string name = "a,\"b\"\x1b[31m<script>\xff";
-  const std::vector<BenchEntry> entries = {entry(setting(name), {.n_gen = 8})};
+  const std::vector<BenchEntry> entries = {bench_entry(setting(name), {.n_gen = 8})};
   EXPECT_NE(bench_csv(entries).find(",\"a,\"\"b\"\""), std::string::npos);
   EXPECT_EQ(bench_markdown(entries).find('\x1b'), std::string::npos);
   const auto rows = nlohmann::json::parse(bench_json(entries));

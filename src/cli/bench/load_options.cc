@@ -23,7 +23,7 @@ constexpr size_t kMostPlans = 1000;
 constexpr const char* kDefaultInput = "512";
 constexpr const char* kDefaultOutput = "128";
 
-Error wrong(std::string option, std::string message, std::string hint = "") {
+Error bad_option(std::string option, std::string message, std::string hint = "") {
   return {ErrorCode::invalid_argument, std::move(message), std::move(option), std::move(hint)};
 }
 
@@ -32,8 +32,8 @@ Result<double> parse_rate(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
   if (error != std::errc() || stop != end || !(value >= 1e-3 && value <= 1e6)) {
-    return wrong("--rate", "expected requests a second from 0.001 to 1000000, got '" +
-                               printable(text, 60) + "'");
+    return bad_option("--rate", "expected requests a second from 0.001 to 1000000, got '" +
+                                    printable(text, 60) + "'");
   }
   return value;
 }
@@ -53,12 +53,13 @@ Result<std::vector<LoadLength>> lengths(const std::string& option,
 /// What all plans have in common.
 Result<LoadPlan> common_plan(const LoadArgs& args) {
   if (args.rates.has_value() && !args.concurrencies.empty()) {
-    return wrong("--concurrency", "contradicts --rate",
-                 "give --rate for arrivals that do not wait for answers, or --concurrency for so "
-                 "many clients that do");
+    return bad_option(
+        "--concurrency", "contradicts --rate",
+        "give --rate for arrivals that do not wait for answers, or --concurrency for so "
+        "many clients that do");
   }
   if (args.requests && args.seconds) {
-    return wrong("--duration", "contradicts --requests", "give one of them");
+    return bad_option("--duration", "contradicts --requests", "give one of them");
   }
   LoadPlan plan;
   plan.pace.num_requests = args.seconds ? 0 : args.requests.value_or(kDefaultRequests);
@@ -71,10 +72,10 @@ Result<LoadPlan> common_plan(const LoadArgs& args) {
   plan.max_wait_ms = args.max_wait_ms.value_or(0);
   plan.max_slowdown = args.max_slowdown.value_or(0);
   if (plan.max_slowdown != 0 && !(plan.max_slowdown > 1)) {
-    return wrong("--max-slowdown", "expected 0 (no bound) or more than 1");
+    return bad_option("--max-slowdown", "expected 0 (no bound) or more than 1");
   }
   if (args.prefixes && args.prefix_tokens.empty()) {
-    return wrong("--prefixes", "there are no prefixes", "give their length with --prefix-len");
+    return bad_option("--prefixes", "there are no prefixes", "give their length with --prefix-len");
   }
   if (args.slo) {
     auto slo = parse_slo(printable(*args.slo));
@@ -271,8 +272,8 @@ Result<std::vector<LoadPlan>> load_plans(const LoadArgs& args,
           HEADRACE_ASSIGN(const auto loads, at_each_load(plan, args));
           for (const LoadPlan& load : loads) add_plans(out, load, args);
           if (out.size() > kMostPlans) {
-            return wrong("--load",
-                         "these lists ask for more than " + std::to_string(kMostPlans) + " loads");
+            return bad_option(
+                "--load", "these lists ask for more than " + std::to_string(kMostPlans) + " loads");
           }
         }
       }

@@ -19,7 +19,7 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-struct Column {
+struct LoadColumn {
   std::string head;
   bool is_right = true;
   std::function<std::string(const LoadEntry&)> cell;
@@ -30,12 +30,12 @@ std::string percent(double share) {
 }
 
 /// Columns that tell the loads apart: the load itself, and whatever else differs.
-std::vector<Column> name_columns(const std::vector<LoadEntry>& entries) {
-  std::vector<Column> out = {{"load", false, [](const LoadEntry& e) {
-                                return load_name(e.result.plan) +
-                                       (e.result.unsteady.empty() ? "" : " ~");
-                              }}};
-  std::vector<Column> others = {
+std::vector<LoadColumn> name_columns(const std::vector<LoadEntry>& entries) {
+  std::vector<LoadColumn> out = {{"load", false, [](const LoadEntry& e) {
+                                    return load_name(e.result.plan) +
+                                           (e.result.unsteady.empty() ? "" : " ~");
+                                  }}};
+  std::vector<LoadColumn> others = {
       {"input", false, [](const LoadEntry& e) { return e.result.plan.spec.input.text(); }},
       {"output", false, [](const LoadEntry& e) { return e.result.plan.spec.output.text(); }},
       {"prefix", true,
@@ -44,7 +44,7 @@ std::vector<Column> name_columns(const std::vector<LoadEntry>& entries) {
   };
   std::vector<std::shared_ptr<const BenchSetting>> settings;
   for (const LoadEntry& entry : entries) settings.push_back(entry.setting);
-  for (const Column& column : others) {
+  for (const LoadColumn& column : others) {
     std::set<std::string> values;
     for (const LoadEntry& entry : entries) values.insert(column.cell(entry));
     if (values.size() > 1) out.push_back(column);
@@ -56,19 +56,20 @@ std::vector<Column> name_columns(const std::vector<LoadEntry>& entries) {
   return out;
 }
 
-std::string table_of(const std::vector<Column>& columns, const std::vector<LoadEntry>& entries) {
+std::string table_of(const std::vector<LoadColumn>& columns,
+                     const std::vector<LoadEntry>& entries) {
   std::vector<TableColumn> heads;
-  for (const Column& column : columns) heads.push_back({column.head, column.is_right});
+  for (const LoadColumn& column : columns) heads.push_back({column.head, column.is_right});
   std::vector<Cells> rows;
   for (const LoadEntry& entry : entries) {
     auto& row = rows.emplace_back();
-    for (const Column& column : columns) row.push_back(column.cell(entry));
+    for (const LoadColumn& column : columns) row.push_back(column.cell(entry));
   }
   return text_table(heads, rows);
 }
 
 std::string throughput_table(const std::vector<LoadEntry>& entries) {
-  std::vector<Column> columns = name_columns(entries);
+  std::vector<LoadColumn> columns = name_columns(entries);
   const auto add = [&](std::string head, std::function<std::string(const LoadSummary&)> cell) {
     columns.push_back({std::move(head), true, [cell = std::move(cell)](const LoadEntry& e) {
                          return cell(e.result.summary);
@@ -112,9 +113,9 @@ std::string latency_table(const std::vector<LoadEntry>& entries) {
       {"a token, average", &LoadSummary::tpot_ms}, {"whole answer", &LoadSummary::e2e_ms},
       {"queue", &LoadSummary::queue_ms},
   };
-  const std::vector<Column> names = name_columns(entries);
+  const std::vector<LoadColumn> names = name_columns(entries);
   std::vector<TableColumn> heads;
-  for (const Column& column : names) heads.push_back({column.head, column.is_right});
+  for (const LoadColumn& column : names) heads.push_back({column.head, column.is_right});
   heads.push_back({"milliseconds", false});
   for (const char* head : {"mean", "p50", "p90", "p95", "p99", "max"}) heads.push_back({head});
   std::vector<Cells> rows;
@@ -122,7 +123,7 @@ std::string latency_table(const std::vector<LoadEntry>& entries) {
     for (const auto& [name, member] : kinds) {
       const Distribution& times = entry.result.summary.*member;
       auto& row = rows.emplace_back();
-      for (const Column& column : names) row.push_back(column.cell(entry));
+      for (const LoadColumn& column : names) row.push_back(column.cell(entry));
       row.emplace_back(name);
       for (const double value :
            {times.mean, times.p50, times.p90, times.p95, times.p99, times.max}) {
@@ -134,7 +135,7 @@ std::string latency_table(const std::vector<LoadEntry>& entries) {
 }
 
 std::string engine_table(const std::vector<LoadEntry>& entries) {
-  std::vector<Column> columns = name_columns(entries);
+  std::vector<LoadColumn> columns = name_columns(entries);
   const auto add = [&](std::string head, std::function<std::string(const LoadSummary&)> cell) {
     columns.push_back({std::move(head), true, [cell = std::move(cell)](const LoadEntry& e) {
                          return cell(e.result.summary);

@@ -5,20 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/bench/test_setting.h"
+
 namespace headrace::cli {
 namespace {
 
-std::shared_ptr<BenchSetting> setting(const std::string& model) {
-  auto out = std::make_shared<BenchSetting>();
-  out->model = model;
-  out->file = model + ".gguf";
-  out->isa = "avx2";
-  out->num_threads = 2;
-  out->kv_type = "f16";
-  return out;
-}
-
-LoadEntry entry(const std::string& model = "m") {
+LoadEntry load_entry(const std::string& model = "m") {
   LoadEntry out;
   out.setting = setting(model);
   LoadResult& result = out.result;
@@ -56,7 +48,7 @@ void add_ideal(LoadEntry& entry) {
 }
 
 TEST(LoadReport, FiguresInEveryFormat) {
-  LoadEntry one = entry();
+  LoadEntry one = load_entry();
   add_ideal(one);
   one.result.plan.slo.ttft_ms = 25;
   one.result.summary.num_good = 6;
@@ -98,17 +90,17 @@ TEST(LoadReport, WhatWasNotMeasuredIsNull) {
 }
 
 TEST(LoadReport, ColumnsForWhatDiffers) {
-  LoadEntry other = entry();
+  LoadEntry other = load_entry();
   other.result.plan.max_sequences = 2;
   other.result.plan.batching = LoadBatching::static_batch;
-  const std::string text = load_markdown({entry(), other});
+  const std::string text = load_markdown({load_entry(), other});
   EXPECT_NE(text.find("| load                 |  np |"), std::string::npos) << text;
   EXPECT_NE(text.find("| concurrency 4 static |   2 |"), std::string::npos) << text;
-  EXPECT_EQ(load_markdown({entry(), entry()}).find("| np"), std::string::npos);
+  EXPECT_EQ(load_markdown({load_entry(), load_entry()}).find("| np"), std::string::npos);
 }
 
 TEST(LoadReport, SaysWhatWentWrong) {
-  LoadEntry bad = entry();
+  LoadEntry bad = load_entry();
   bad.result.unsteady = {"the fan was loud"};
   bad.result.summary.num_ok = 8;
   bad.result.summary.errors["overloaded"] = 2;
@@ -121,8 +113,8 @@ TEST(LoadReport, SaysWhatWentWrong) {
 }
 
 TEST(LoadReport, SameRequestsSameAnswers) {
-  const LoadEntry one = entry();
-  LoadEntry other = entry();
+  const LoadEntry one = load_entry();
+  LoadEntry other = load_entry();
   EXPECT_TRUE(differing_answers({one, other}).empty());
   other.result.summary.answers_hash = 8;
   other.result.plan.batching = LoadBatching::static_batch;
@@ -138,7 +130,7 @@ TEST(LoadReport, SameRequestsSameAnswers) {
 
 TEST(LoadReport, NamesAreHarmless) {
   const std::string name = "a\x1b[31m</script><script>@ROWS@/*CHART_JS*/\xff";
-  const std::vector<LoadEntry> entries = {entry(name)};
+  const std::vector<LoadEntry> entries = {load_entry(name)};
   EXPECT_EQ(load_markdown(entries).find('\x1b'), std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(load_json(entries))[0]["model"],
             "a\x1b[31m</script><script>@ROWS@/*CHART_JS*/\xef\xbf\xbd");

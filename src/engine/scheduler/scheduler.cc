@@ -335,7 +335,7 @@ void Scheduler::commit_scores(const BatchSequence& part) {
     }
     event.tokens.push_back({{sample->token.id, sample->token.logprob}, sample->token.top});
   }
-  events_.push_back({sequence.stream, std::move(event)});
+  events_.emplace_back(sequence.stream, std::move(event));
   sequence.num_scored += part.num_scores;
 }
 
@@ -361,8 +361,8 @@ void Scheduler::commit_token(Sequence& sequence, BatchSample& sample, int64_t no
   sequence.times.last_token_ns = now_ns;
   sequence.tokens.push_back(id);
   ++stats_.generated_tokens;
-  events_.push_back({sequence.stream, TokenEvent{id, sample.token.logprob,
-                                                 std::move(sample.token.top), sequence.choice}});
+  events_.emplace_back(sequence.stream, TokenEvent{id, sample.token.logprob,
+                                                   std::move(sample.token.top), sequence.choice});
   if (sequence.num_tokens() >= sequence.max_tokens) finish(sequence, FinishReason::length, -1);
 }
 

@@ -16,8 +16,8 @@ namespace headrace {
 namespace {
 
 /// Layers with a window and without.
-struct Loaded {
-  Loaded() {
+struct LoadedGemma3 {
+  LoadedGemma3() {
     const std::string path = testing::TempDir() + "sequence_group_test.gguf";
     test::tiny_model(test::tiny_gemma3_options()).file.write(path);
     checkpoint = std::move(open_checkpoint(path).value());
@@ -53,7 +53,7 @@ std::vector<TokenId> alone(Model& model, const std::vector<TokenId>& prompt, siz
 }
 
 TEST(SequenceGroup, GivesWhatEachSequenceGivesAlone) {
-  const Loaded loaded;
+  const LoadedGemma3 loaded;
   const auto group =
       make_sequence_group(*loaded.model, {.max_tokens = {120, 90, 60}, .chunk_tokens = 16});
   const std::vector<size_t> lengths = {70, 35, 1};
@@ -75,7 +75,7 @@ TEST(SequenceGroup, GivesWhatEachSequenceGivesAlone) {
 }
 
 TEST(SequenceGroup, RewindingComesBackToTheSameTokens) {
-  const Loaded loaded;
+  const LoadedGemma3 loaded;
   const auto group =
       make_sequence_group(*loaded.model, {.max_tokens = {160, 160}, .chunk_tokens = 32});
   std::vector<std::vector<TokenId>> runs;
@@ -94,7 +94,7 @@ TEST(SequenceGroup, RewindingComesBackToTheSameTokens) {
 }
 
 TEST(SequenceGroup, SaysWhatDoesNotFit) {
-  const Loaded loaded;
+  const LoadedGemma3 loaded;
   const auto group = make_sequence_group(*loaded.model, {.max_tokens = {10, 2}});
   EXPECT_EQ(group->feed(1, some_tokens(3, 0)).error().code, ErrorCode::context_length_exceeded);
   EXPECT_EQ(group->num_tokens(1), 0);

@@ -17,7 +17,7 @@ constexpr int64_t k27BLayers = 62;
 // Far above any; models may have fewer layers than the period, none of which sees everything then.
 constexpr int64_t kMaxPeriod = 4096;
 
-struct Layer {
+struct Gemma3Layer {
   RmsNorm attention_norm;
   AttentionBlock attention;
   RmsNorm attention_post_norm;
@@ -34,7 +34,7 @@ class Gemma3 final : public Decoder {
     const float eps = config_.norm_eps;
     embedding_.scale = std::sqrt(static_cast<float>(embedding));
     for (int64_t i = 0; i < config_.num_layers; ++i) {
-      Layer layer;
+      Gemma3Layer& layer = layers_.emplace_back();
       layer.attention_norm = load.norm(layer_tensor(i, "attn_norm"), embedding, eps);
       layer.attention = load_attention(load, i);
       std::tie(layer.attention.q_norm, layer.attention.k_norm) =
@@ -47,7 +47,6 @@ class Gemma3 final : public Decoder {
       layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
       layer.mlp.activation = Activation::gelu_tanh;
       layer.mlp_post_norm = load.norm(layer_tensor(i, "post_ffw_norm"), embedding, eps);
-      layers_.push_back(std::move(layer));
     }
   }
 
@@ -62,7 +61,7 @@ class Gemma3 final : public Decoder {
     const Tensor local_angles = rope_window_->angles(step.positions);
     for (size_t i = 0; i < layers_.size(); ++i) {
       if (is_unwanted(step)) return {};
-      const Layer& layer = layers_[i];
+      const Gemma3Layer& layer = layers_[i];
       const Tensor& angles = config_.is_window_layer[i] ? local_angles : global_angles;
       layer.attention.apply(backend_, layer.attention_norm.input(x), angles, cache_of(step, i),
                             layer_in_group(i), a, delta, Tensor());
@@ -74,7 +73,7 @@ class Gemma3 final : public Decoder {
   }
 
  private:
-  std::vector<Layer> layers_;
+  std::vector<Gemma3Layer> layers_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-struct Layer {
+struct LlamaLayer {
   RmsNorm attention_norm;
   AttentionBlock attention;
   RmsNorm mlp_norm;
@@ -22,14 +22,13 @@ class Llama final : public Decoder {
     const int64_t embedding = config_.embedding_length;
     const int64_t hidden = config_.feed_forward_length;
     for (int64_t i = 0; i < config_.num_layers; ++i) {
-      Layer layer;
+      LlamaLayer& layer = layers_.emplace_back();
       layer.attention_norm = load.norm(layer_tensor(i, "attn_norm"), embedding, config_.norm_eps);
       layer.attention = load_attention(load, i);
       layer.mlp_norm = load.norm(layer_tensor(i, "ffn_norm"), embedding, config_.norm_eps);
       layer.mlp.gate = load.linear(layer_tensor(i, "ffn_gate"), hidden, embedding);
       layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
       layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
-      layers_.push_back(std::move(layer));
     }
   }
 
@@ -43,7 +42,7 @@ class Llama final : public Decoder {
     const Tensor angles = rope_.angles(step.positions);
     for (size_t i = 0; i < layers_.size(); ++i) {
       if (is_unwanted(step)) return {};
-      const Layer& layer = layers_[i];
+      const LlamaLayer& layer = layers_[i];
       layer.attention.apply(backend_, layer.attention_norm.input(x), angles, cache_of(step, i),
                             layer_in_group(i), a, delta, x);
       layer.mlp.apply(backend_, layer.mlp_norm.input(x), a, delta, x);
@@ -52,7 +51,7 @@ class Llama final : public Decoder {
   }
 
  private:
-  std::vector<Layer> layers_;
+  std::vector<LlamaLayer> layers_;
 };
 
 }  // namespace

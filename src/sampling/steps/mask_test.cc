@@ -1,16 +1,16 @@
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "sampling/steps/steps.h"
 #include "sampling/steps/test_edits.h"
+#include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
+using test::kInf;
+
 // Whatever else is asked of the token.
 TEST(Mask, ForbidsTheToken) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
   LogitEdits edits;
   edits.begin_row();
   apply_logit_bias(std::vector<std::pair<TokenId, float>>{{1, 1e9F}, {3, 2}}, edits);

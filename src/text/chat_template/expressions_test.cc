@@ -1,24 +1,18 @@
 #include <gtest/gtest.h>
 
-#include "text/chat_template/test_render.h"
+#include "text/chat_template/test_cases.h"
 
 namespace headrace::test {
 namespace {
 
-struct Case {
-  const char* expression;
-  const char* output;
+class Expressions : public CaseTest {
+ protected:
+  Expressions()
+      : CaseTest(eval, R"({"s":"Hello","u":"h\u00e9\u2603","l":[3,1,2],"n":null,
+  "d":{"b":1,"a":[1,{"x":null}],"items":7},"f":2.5})") {}
 };
 
-const Json kVariables = Json::parse(R"({"s":"Hello","u":"h\u00e9\u2603","l":[3,1,2],"n":null,
-  "d":{"b":1,"a":[1,{"x":null}],"items":7},"f":2.5})");
-
-template <size_t N>
-void check(const Case (&cases)[N]) {
-  for (const auto& c : cases) EXPECT_EQ(eval(c.expression, kVariables), c.output) << c.expression;
-}
-
-TEST(Expressions, Precedence) {
+TEST_F(Expressions, Precedence) {
   check({{"1 + 2 * 3", "7"},
          {"-2 ** 2", "4"},
          {"2 ** 3 ** 2", "64"},
@@ -36,7 +30,7 @@ TEST(Expressions, Precedence) {
          {"(1, 2)[0] + {'a': 1}.a", "2"}});
 }
 
-TEST(Expressions, ArithmeticIsPythons) {
+TEST_F(Expressions, ArithmeticIsPythons) {
   check({{"7 // 2", "3"},
          {"-7 // 2", "-4"},
          {"7 % -3", "-2"},
@@ -54,7 +48,7 @@ TEST(Expressions, ArithmeticIsPythons) {
          {"9007199254740993 == 9007199254740992.0", "False"}});
 }
 
-TEST(Expressions, ArithmeticFaults) {
+TEST_F(Expressions, ArithmeticFaults) {
   check({{"1 / 0", "error: chat template line 1: division by zero"},
          {"9223372036854775807 + 1", "error: chat template line 1: integer does not fit 64 bits"},
          {"2 ** 64", "error: chat template line 1: integer does not fit 64 bits"},
@@ -67,7 +61,7 @@ TEST(Expressions, ArithmeticFaults) {
          {"s()", "error: chat template line 1: 'str' object is not callable"}});
 }
 
-TEST(Expressions, PrintsLikePython) {
+TEST_F(Expressions, PrintsLikePython) {
   check({{"[1, 'a', \"it's\", n, true, 2.50]", "[1, 'a', \"it's\", None, True, 2.5]"},
          {"{'a': {'b': ()}, 1: (1,)}", "{'a': {'b': ()}, 1: (1,)}"},
          {"['\\n\\t\\x7f\\u200b']", "['\\n\\t\\x7f\\u200b']"},
@@ -79,7 +73,7 @@ TEST(Expressions, PrintsLikePython) {
          {"{1: 'a', true: 'b'}", "{1: 'b'}"}});
 }
 
-TEST(Expressions, LooksUpAttributesAndItems) {
+TEST_F(Expressions, LooksUpAttributesAndItems) {
   check({{"d.b", "1"},
          {"d['items']", "7"},
          {"d.items() | list | length", "3"},
@@ -97,7 +91,7 @@ TEST(Expressions, LooksUpAttributesAndItems) {
          {"l.0", "3"}});
 }
 
-TEST(Expressions, Slices) {
+TEST_F(Expressions, Slices) {
   check({{"s[::-1]", "olleH"},
          {"u[::-1]", "\xE2\x98\x83\xC3\xA9h"},
          {"s[1:3]", "el"},
@@ -115,7 +109,7 @@ TEST(Expressions, Slices) {
          {"l[-9223372036854775807:9223372036854775807:9223372036854775807]", "[3]"}});
 }
 
-TEST(Expressions, TestsOfKind) {
+TEST_F(Expressions, TestsOfKind) {
   check(
       {{"n is none and nope is undefined and s is string", "True"},
        {"[5 is number, 5 is integer, true is integer, 5.0 is float, true is boolean]",
@@ -128,7 +122,7 @@ TEST(Expressions, TestsOfKind) {
        {"s is not none", "True"}});
 }
 
-TEST(Expressions, CallsWithStars) {
+TEST_F(Expressions, CallsWithStars) {
   check({{"range(*[1, 4]) | list", "[1, 2, 3]"},
          {"dict(a=1, **{'b': 2})", "{'a': 1, 'b': 2}"},
          {"dict(a=1, **{'a': 2})", "error: chat template line 1: repeated argument 'a'"},

@@ -1,25 +1,19 @@
 #include <gtest/gtest.h>
 
-#include "text/chat_template/test_render.h"
+#include "text/chat_template/test_cases.h"
 
 namespace headrace::test {
 namespace {
 
-struct Case {
-  const char* expression;
-  const char* output;
+class Filters : public CaseTest {
+ protected:
+  Filters()
+      : CaseTest(eval, R"({"l":[3,1,2],"w":"  pad ","html":"<b>&'\"",
+  "users":[{"name":"Bob","age":30,"a":{"b":[1]}},{"name":"alice","age":25},{"name":"Carl","age":30}],
+  "d":{"b":1,"a":2,"C":3},"multi":"a\nb\n\nc","u":"h\u00e9 \u00df"})") {}
 };
 
-const Json kVariables = Json::parse(R"({"l":[3,1,2],"w":"  pad ","html":"<b>&'\"",
-  "users":[{"name":"Bob","age":30,"a":{"b":[1]}},{"name":"alice","age":25},{"name":"Carl","age":30}],
-  "d":{"b":1,"a":2,"C":3},"multi":"a\nb\n\nc","u":"h\u00e9 \u00df"})");
-
-template <size_t N>
-void check(const Case (&cases)[N]) {
-  for (const auto& c : cases) EXPECT_EQ(eval(c.expression, kVariables), c.output) << c.expression;
-}
-
-TEST(Filters, Strings) {
+TEST_F(Filters, Strings) {
   check({{"w | trim", "pad"},
          {"'xxaxx' | trim('x')", "a"},
          {"u | upper", "H\xC3\x89 SS"},
@@ -41,7 +35,7 @@ TEST(Filters, Strings) {
          {"1500000 | filesizeformat", "1.5 MB"}});
 }
 
-TEST(Filters, Markup) {
+TEST_F(Filters, Markup) {
   check({{"html | e", "&lt;b&gt;&amp;&#39;&#34;"},
          {"html | e | e", "&lt;b&gt;&amp;&#39;&#34;"},
          {"('<i>' | safe) + '<'", "<i>&lt;"},
@@ -51,7 +45,7 @@ TEST(Filters, Markup) {
          {"('x' | safe) is escaped", "True"}});
 }
 
-TEST(Filters, Json) {
+TEST_F(Filters, Json) {
   check({{"{'a': '\xC3\xA9<b>'} | tojson", "{\"a\": \"\xC3\xA9<b>\"}"},
          {"'\xC3\xA9\xF0\x9F\x98\x80' | tojson(ensure_ascii=true)", "\"\\u00e9\\ud83d\\ude00\""},
          {"{'a': [1, {}], 'b': []} | tojson(indent=2)",
@@ -65,7 +59,7 @@ TEST(Filters, Json) {
           "error: chat template line 1: object of type Undefined is not JSON serializable"}});
 }
 
-TEST(Filters, Sequences) {
+TEST_F(Filters, Sequences) {
   check({{"l | sort", "[1, 2, 3]"},
          {"['b', 'A', 'c'] | sort(reverse=true)", "['c', 'b', 'A']"},
          {"['b', 'A'] | sort(case_sensitive=true)", "['A', 'b']"},
@@ -86,7 +80,7 @@ TEST(Filters, Sequences) {
          {"[[1], [2]] | sum(start=[])", "[1, 2]"}});
 }
 
-TEST(Filters, Selection) {
+TEST_F(Filters, Selection) {
   check({{"users | map(attribute='a.b.0', default='-') | list", "[1, '-', '-']"},
          {"['a'] | map('replace', 'a', 'b') | list", "['b']"},
          {"l | select('gt', 1) | list", "[3, 2]"},
@@ -100,7 +94,7 @@ TEST(Filters, Selection) {
          {"l | map('nope') | list", "error: chat template line 1: no filter named 'nope'"}});
 }
 
-TEST(Filters, Numbers) {
+TEST_F(Filters, Numbers) {
   check({{"['42' | int, '42.9' | int, 'x' | int(5), '0x1F' | int(0, 16), 3.9 | int]",
           "[42, 42, 5, 31, 3]"},
          {"['3.5' | float, 'x' | float(1.5), '1_0' | float]", "[3.5, 1.5, 10.0]"},
@@ -109,12 +103,12 @@ TEST(Filters, Numbers) {
          {"[2.675 | round(2), (-5) | abs, -5.5 | abs]", "[2.67, 5, 5.5]"}});
 }
 
-TEST(Filters, Defaults) {
+TEST_F(Filters, Defaults) {
   check({{"nope | default('x') ~ '' | d('y', true) ~ none | default('z')", "xyNone"},
          {"users[0] | attr('name') is defined", "False"}});
 }
 
-TEST(Filters, UnknownOnesFailWhereTheyAreWritten) {
+TEST_F(Filters, UnknownOnesFailWhereTheyAreWritten) {
   EXPECT_EQ(render("a\n{{ 1 | nope }}"), "error: chat template line 2: no filter named 'nope'");
   EXPECT_EQ(render("{% set x = 1 is nope %}"), "error: chat template line 1: no test named 'nope'");
   // In a branch that is not taken they do no harm, as in Jinja.
@@ -123,7 +117,7 @@ TEST(Filters, UnknownOnesFailWhereTheyAreWritten) {
   EXPECT_EQ(ChatTemplate::parse("{{ 1 | nope }}").error().code, ErrorCode::unsupported);
 }
 
-TEST(Filters, ArgumentsAreChecked) {
+TEST_F(Filters, ArgumentsAreChecked) {
   check({{"'a' | upper(1)",
           "error: chat template line 1: upper() takes at most 0 argument(s), found 1"},
          {"l | batch", "error: chat template line 1: batch() misses the argument 'linecount'"},

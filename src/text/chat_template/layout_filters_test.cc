@@ -1,26 +1,23 @@
 // The filters wordwrap and pprint. What is expected is what Jinja 3.1 on Python 3.11 prints.
 #include <gtest/gtest.h>
 
-#include "text/chat_template/test_render.h"
+#include "text/chat_template/test_cases.h"
 
 namespace headrace::test {
 namespace {
 
-struct Case {
-  const char* expression;
-  std::string output;
-};
-
-const Json kVariables = Json::parse(R"({"l":[3,1,2],"d":{"b":1,"a":2,"C":3},
+class LayoutFilters : public CaseTest {
+ protected:
+  LayoutFilters()
+      : CaseTest(eval, R"({"l":[3,1,2],"d":{"b":1,"a":2,"C":3},
   "users":[{"name":"Bob","age":30,"a":{"b":[1]}},{"name":"alice","age":25},{"name":"Carl","age":30}],
-  "long":"The quick brown fox jumps over the lazy dog, and then it \"rests\": it's a dog's life after all\nsecond line"})");
+  "long":"The quick brown fox jumps over the lazy dog, and then it \"rests\": it's a dog's life after all\nsecond line"})") {
+  }
+};
+using WordWrap = LayoutFilters;
+using PrettyPrint = LayoutFilters;
 
-template <size_t N>
-void check(const Case (&cases)[N]) {
-  for (const auto& c : cases) EXPECT_EQ(eval(c.expression, kVariables), c.output) << c.expression;
-}
-
-TEST(WordWrap, BreaksAtGaps) {
+TEST_F(WordWrap, BreaksAtGaps) {
   check(
       {{"'The quick brown fox' | wordwrap(9)", "The quick\nbrown fox"},
        {"'one two  three' | wordwrap(7)", "one two\nthree"},
@@ -31,14 +28,14 @@ TEST(WordWrap, BreaksAtGaps) {
        {"1 | wordwrap", "error: chat template line 1: wordwrap: expected a string, found 'int'"}});
 }
 
-TEST(WordWrap, EachLineIsAParagraph) {
+TEST_F(WordWrap, EachLineIsAParagraph) {
   check({{"'a\n\n  b c d' | wordwrap(3)", "a\n\n  b\nc d"},
          {"'a\\n' | wordwrap", "a"},
          {"' \\n\\tb' | wordwrap", "\n\tb"},
          {"'a b\\r\\nc' | wordwrap(1, wrapstring='|')", "a|b|c"}});
 }
 
-TEST(WordWrap, BreaksLongWords) {
+TEST_F(WordWrap, BreaksLongWords) {
   check({{"'extraordinary' | wordwrap(5)", "extra\nordin\nary"},
          {"'an extraordinary one' | wordwrap(5, false)", "an\nextraordinary\none"},
          {"'extraordinary-long word' | wordwrap(6)", "extrao\nrdinar\ny-long\nword"},
@@ -48,7 +45,7 @@ TEST(WordWrap, BreaksLongWords) {
          {"'abcd toolongword' | wordwrap(5)", "abcd \ntoolo\nngwor\nd"}});
 }
 
-TEST(WordWrap, BreaksAfterHyphensAndAroundDashes) {
+TEST_F(WordWrap, BreaksAfterHyphensAndAroundDashes) {
   check({{"'goof-ball and x-ray' | wordwrap(6)", "goof-\nball\nand\nx-ray"},
          {"'goof-ball and x-ray' | wordwrap(6, break_on_hyphens=false)", "goof-b\nall\nand\nx-ray"},
          {"'a-b-cd ef-g-h' | wordwrap(5, break_long_words=false)", "a-b-\ncd\nef-\ng-h"},
@@ -56,14 +53,14 @@ TEST(WordWrap, BreaksAfterHyphensAndAroundDashes) {
          {"'use the -b or --long option' | wordwrap(8)", "use the\n-b or\n--long\noption"}});
 }
 
-TEST(WordWrap, CountsCharactersAndKeepsMarkup) {
+TEST_F(WordWrap, CountsCharactersAndKeepsMarkup) {
   check({{"'\xC2\xA0\xC2\xA0 h\xC3\xA9 h\xC3\xA9' | wordwrap(3)",
           "\xC2\xA0\xC2\xA0\nh\xC3\xA9\nh\xC3\xA9"},
          {"'a < b' | wordwrap(2, wrapstring='<br>' | safe)", "a<br>&lt;<br>b"},
          {"('a < b' | safe | wordwrap(3)) is escaped", "False"}});
 }
 
-TEST(PrettyPrint, ShortValuesAreOneLine) {
+TEST_F(PrettyPrint, ShortValuesAreOneLine) {
   check({{"l | pprint", "[3, 1, 2]"},
          {"'a' | pprint", "'a'"},
          {"d | pprint", "{'C': 3, 'a': 2, 'b': 1}"},
@@ -76,7 +73,7 @@ TEST(PrettyPrint, ShortValuesAreOneLine) {
          {"[] | pprint ~ {} | pprint ~ (1,) | pprint", "[]{}(1,)"}});
 }
 
-TEST(PrettyPrint, LongOnesAreLaidOut) {
+TEST_F(PrettyPrint, LongOnesAreLaidOut) {
   check({{"users | pprint",
           "[{'a': {'b': [1]}, 'age': 30, 'name': 'Bob'},\n {'age': 25, 'name': 'alice'},\n"
           " {'age': 30, 'name': 'Carl'}]"},
@@ -95,7 +92,7 @@ TEST(PrettyPrint, LongOnesAreLaidOut) {
           "[1]}}, {'name': 'Carl', 'age': 30}])]"}});
 }
 
-TEST(PrettyPrint, LongStringsAreLaidOut) {
+TEST_F(PrettyPrint, LongStringsAreLaidOut) {
   check({{"long | pprint",
           "('The quick brown fox jumps over the lazy dog, and then it \"rests\": it\\'s a '\n"
           " \"dog's life after all\\n\"\n 'second line')"},
@@ -105,7 +102,7 @@ TEST(PrettyPrint, LongStringsAreLaidOut) {
          {"('x' * 90) | pprint", "'" + std::string(90, 'x') + "'"}});
 }
 
-TEST(LayoutFilters, CostStepsInProportion) {
+TEST_F(LayoutFilters, CostStepsInProportion) {
   const TemplateLimits limits{.max_steps = 6'000'000};  // making the strings takes half
   const std::string big =
       "{% set m = 'a' * 1000000 %}{% set h = 'a-b-' * 250000 %}{% set w = 'ab ' * 300000 %}"

@@ -3,18 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "text/chat_template/fault.h"
-#include "text/chat_template/test_render.h"
+#include "text/chat_template/test_cases.h"
 
 namespace headrace::test {
 namespace {
 
-struct Case {
-  const char* source;
-  const char* output;
-};
-
 TEST(Lexer, WhitespaceControl) {
-  const Case cases[] = {
+  const TemplateCase cases[] = {
       {"a\n  {% if true %}\n  b\n  {% endif %}\nc", "a\n  b\nc"},
       {"a\n  {%- if true -%}\n  b\n  {%- endif -%}\nc", "abc"},
       {"  {%+ if true +%}\nb{% endif %}x", "  \nbx"},
@@ -44,7 +39,7 @@ TEST(Lexer, RawBlocks) {
 }
 
 TEST(Lexer, Literals) {
-  const Case cases[] = {
+  const TemplateCase cases[] = {
       {"'a\\x41\\u00e9\\101\\n\\q'",
        "aA\xC3\xA9"
        "A\n\\q"},
@@ -65,7 +60,7 @@ TEST(Lexer, Literals) {
 }
 
 TEST(Lexer, FaultsNameLineAndCharacter) {
-  const Case cases[] = {
+  const TemplateCase cases[] = {
       {"a\n\n{{ @ }}", "error: chat template line 3: unexpected character '@'"},
       {"{{ (1] }}", "error: chat template line 1: unexpected ']', expected ')'"},
       {"{{ ) }}", "error: chat template line 1: unexpected ')'"},

@@ -1,23 +1,18 @@
 #include <gtest/gtest.h>
 
-#include "text/chat_template/test_render.h"
+#include "text/chat_template/test_cases.h"
 
 namespace headrace::test {
 namespace {
 
-struct Case {
-  const char* expression;
-  const char* output;
+class Methods : public CaseTest {
+ protected:
+  Methods() : CaseTest(eval, R"({"d":{"b":1,"a":null},"l":[1,2,1],"u":"h\u00e9llo"})") {}
 };
+using StringMethods = Methods;
+using ContainerMethods = Methods;
 
-const Json kVariables = Json::parse(R"({"d":{"b":1,"a":null},"l":[1,2,1],"u":"h\u00e9llo"})");
-
-template <size_t N>
-void check(const Case (&cases)[N]) {
-  for (const auto& c : cases) EXPECT_EQ(eval(c.expression, kVariables), c.output) << c.expression;
-}
-
-TEST(StringMethods, Cutting) {
+TEST_F(StringMethods, Cutting) {
   check({{"'  a '.strip() ~ '|' ~ 'xaxx'.rstrip('x') ~ '|' ~ 'xyax'.lstrip('yx')", "a|xa|ax"},
          {"'a,b,c'.split(',') ~ 'a,b,c'.split(',', 1)", "['a', 'b', 'c']['a', 'b,c']"},
          {"'a,b,c'.rsplit(',', 1) ~ ' a  b '.split()", "['a,b', 'c']['a', 'b']"},
@@ -28,7 +23,7 @@ TEST(StringMethods, Cutting) {
          {"'a'.split('')", "error: chat template line 1: empty separator"}});
 }
 
-TEST(StringMethods, Asking) {
+TEST_F(StringMethods, Asking) {
   check({{"['abc'.startswith('a'), 'abc'.endswith(('x', 'c')), 'abc'.startswith('b', 1)]",
           "[True, True, True]"},
          {"[u.find('l'), u.rfind('l'), 'abc'.find('x'), 'aXbX'.count('X'), 'abc'.count('')]",
@@ -40,7 +35,7 @@ TEST(StringMethods, Asking) {
           "error: chat template line 1: startswith: expected a string, found 'list'"}});
 }
 
-TEST(StringMethods, Making) {
+TEST_F(StringMethods, Making) {
   check({{"'-'.join(['a', 'b']) ~ ''.join('xy')", "a-bxy"},
          {"','.join([1])",
           "error: chat template line 1: sequence item 0: expected str instance, int found"},
@@ -51,7 +46,7 @@ TEST(StringMethods, Making) {
          {"'a\\tb'.expandtabs(4)", "a   b"}});
 }
 
-TEST(StringMethods, Format) {
+TEST_F(StringMethods, Format) {
   check(
       {{"'{} {}'.format(1, 'a') ~ '{0}{1}{0}'.format(1, 2) ~ '{a!r}'.format(a='x')", "1 a121'x'"},
        {"'{:>5}|{:<5}|{:^5}|{:*^5}'.format('a', 'b', 'c', 'd')", "    a|b    |  c  |**d**"},
@@ -70,7 +65,7 @@ TEST(StringMethods, Format) {
         "error: chat template line 1: not all arguments converted during string formatting"}});
 }
 
-TEST(ContainerMethods, ReadOnlyOnes) {
+TEST_F(ContainerMethods, ReadOnlyOnes) {
   check({{"[d.get('b'), d.get('x'), d.get('x', 7), d.get('a', 7)]", "[1, None, 7, None]"},
          {"d.keys() | list ~ d.values() | list ~ d.items() | list",
           "['b', 'a'][1, None][('b', 1), ('a', None)]"},

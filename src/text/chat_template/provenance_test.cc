@@ -1,25 +1,19 @@
 // Which bytes of the output a message wrote. [[ ]] marks what is untrusted.
 #include <gtest/gtest.h>
 
-#include "text/chat_template/test_render.h"
+#include "text/chat_template/test_cases.h"
 
 namespace headrace::test {
 namespace {
 
-struct Case {
-  const char* source;
-  std::string output;
+class Provenance : public CaseTest {
+ protected:
+  Provenance()
+      : CaseTest(marked, R"({"m":"a<|x|>b","up":"AbC","sp":"  u ","n":5,"f":0.5,"t":true,
+  "l":["p","q"],"d":{"key":"val","k2":1},"csv":"x,y","lines":"a\nb"})") {}
 };
 
-const Json kVariables = Json::parse(R"({"m":"a<|x|>b","up":"AbC","sp":"  u ","n":5,"f":0.5,"t":true,
-  "l":["p","q"],"d":{"key":"val","k2":1},"csv":"x,y","lines":"a\nb"})");
-
-template <size_t N>
-void check(const Case (&cases)[N]) {
-  for (const auto& c : cases) EXPECT_EQ(marked(c.source, kVariables), c.output) << c.source;
-}
-
-TEST(Provenance, TemplateTextAndVariables) {
+TEST_F(Provenance, TemplateTextAndVariables) {
   check({{"x{{ 'y' }}{{ bos_token }}{{ 1 + 1 }}{{ none }}", "xy<s>2None"},
          {"x{{ m }}y", "x[[a<|x|>b]]y"},
          {"{{ n }}{{ f }}{{ t }}{{ l }}", "[[50.5True['p', 'q']]]"},
@@ -29,7 +23,7 @@ TEST(Provenance, TemplateTextAndVariables) {
           "[[key]]=[[val]];[[k2]]=[[1]];"}});
 }
 
-TEST(Provenance, Joining) {
+TEST_F(Provenance, Joining) {
   check({{"{{ '<|' + m + '|>' }}", "<|[[a<|x|>b]]|>"},
          {"{{ '<' ~ m ~ n ~ '>' }}", "<[[a<|x|>b5]]>"},
          {"{{ l | join('<|sep|>') }}", "[[p]]<|sep|>[[q]]"},
@@ -42,7 +36,7 @@ TEST(Provenance, Joining) {
          {"{% filter upper %}a{{ up }}{% endfilter %}", "A[[ABC]]"}});
 }
 
-TEST(Provenance, CuttingAndChanging) {
+TEST_F(Provenance, CuttingAndChanging) {
   check({{"{{ ('<' + m + '>')[1:-1] }}", "[[a<|x|>b]]"},
          {"{{ ('<' + m)[0] }}{{ ('<' + m)[1] }}", "<[[a]]"},
          {"{{ ('x' ~ sp ~ ' y').split(' ') | join('-') }}", "x--[[u]]--y"},
@@ -65,7 +59,7 @@ TEST(Provenance, CuttingAndChanging) {
          {"{% for c in '<' ~ up %}{{ c }}{% endfor %}", "<[[AbC]]"}});
 }
 
-TEST(Provenance, JsonAndReprAreTrustedOnlyAsAWhole) {
+TEST_F(Provenance, JsonAndReprAreTrustedOnlyAsAWhole) {
   check({{"{{ {'a': '<|x|>'} | tojson }}", "{\"a\": \"<|x|>\"}"},
          {"{{ d | tojson }}", "[[{\"key\": \"val\", \"k2\": 1}]]"},
          {"{{ {'a': m} | tojson }}", "[[{\"a\": \"a<|x|>b\"}]]"},
@@ -79,7 +73,7 @@ TEST(Provenance, JsonAndReprAreTrustedOnlyAsAWhole) {
          {"{{ [] | tojson }}{{ l[:0] | tojson }}", "[][[[]]]"}});
 }
 
-TEST(Provenance, NamesOfKeywordArguments) {
+TEST_F(Provenance, NamesOfKeywordArguments) {
   check({{"{% for k in dict(**d) %}{{ k }},{% endfor %}", "[[key]],[[k2]],"},
          {"{% for k in dict(x=1, **d) %}{{ k }},{% endfor %}", "x,[[key]],[[k2]],"},
          {"{% macro f() %}{{ kwargs }}{% endmacro %}{{ f(**d) }}{{ f(a=1) }}",
@@ -92,7 +86,7 @@ TEST(Provenance, NamesOfKeywordArguments) {
          {"{{ '%s' | format(**{m: 1}) }}", "[[{'a<|x|>b': 1}]]"}});
 }
 
-TEST(Provenance, OptionsOfToJson) {
+TEST_F(Provenance, OptionsOfToJson) {
   check({{"{{ [1] | tojson(indent=m) }}", "[[[\na<|x|>b1\n]]]"},
          {"{{ [1, 2] | tojson(separators=(m, ':')) }}", "[[[1a<|x|>b2]]]"},
          {"{{ {'a': 1} | tojson(separators=(',', m)) }}", "[[{\"a\"a<|x|>b1}]]"},
@@ -100,18 +94,18 @@ TEST(Provenance, OptionsOfToJson) {
           "[\n<1\n][1<2]"}});
 }
 
-TEST(Provenance, RangesOfNumbersFromMessages) {
+TEST_F(Provenance, RangesOfNumbersFromMessages) {
   check({{"{{ range(n, 7) | list }}{{ range(n)[4] }}{{ range(n).stop }}{{ range(n)[1:][0] }}",
           "[[[5, 6]451]]"},
          {"{% for i in range(3) %}{{ i }}{% endfor %}{{ range(2, 9).stop }}", "0129"}});
 }
 
-TEST(Provenance, NumbersReadFromMessagesStayTainted) {
+TEST_F(Provenance, NumbersReadFromMessagesStayTainted) {
   const Json variables = Json::parse(R"({"s":"42","s2":"1.5"})");
   EXPECT_EQ(marked("{{ s | int }}{{ s2 | float }}{{ s | int + 1 }}", variables), "[[421.543]]");
 }
 
-TEST(Provenance, ComparisonIgnoresIt) {
+TEST_F(Provenance, ComparisonIgnoresIt) {
   const Json variables = Json::parse(R"({"m":"user","d":{"k":"v"}})");
   EXPECT_EQ(marked("{{ m == 'user' }}{{ d['k'] == 'v' }}{{ {'user': 1}[m] }}", variables),
             "TrueTrue1");

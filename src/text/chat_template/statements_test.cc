@@ -1,24 +1,18 @@
 #include <gtest/gtest.h>
 
-#include "text/chat_template/test_render.h"
+#include "text/chat_template/test_cases.h"
 
 namespace headrace::test {
 namespace {
 
-struct Case {
-  const char* source;
-  const char* output;
+class Statements : public CaseTest {
+ protected:
+  Statements()
+      : CaseTest(render, R"({"l":[1,2,3],"d":{"b":1,"a":2},"s":"str","n":null,
+  "tree":[{"v":1,"kids":[{"v":2,"kids":[]},{"v":3,"kids":[{"v":4,"kids":[]}]}]}]})") {}
 };
 
-const Json kVariables = Json::parse(R"({"l":[1,2,3],"d":{"b":1,"a":2},"s":"str","n":null,
-  "tree":[{"v":1,"kids":[{"v":2,"kids":[]},{"v":3,"kids":[{"v":4,"kids":[]}]}]}]})");
-
-template <size_t N>
-void check(const Case (&cases)[N]) {
-  for (const auto& c : cases) EXPECT_EQ(render(c.source, kVariables), c.output) << c.source;
-}
-
-TEST(Statements, Loops) {
+TEST_F(Statements, Loops) {
   check({{"{% for x in l %}{{ x }}{% if not loop.last %},{% endif %}{% endfor %}", "1,2,3"},
          {"{% for x in l %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}{{ loop.revindex0 }}"
           "{{ loop.length }}{{ loop.first }};{% endfor %}",
@@ -41,7 +35,7 @@ TEST(Statements, Loops) {
           "error: chat template line 1: the loop must have the 'recursive' marker to be called"}});
 }
 
-TEST(Statements, BreakAndContinue) {
+TEST_F(Statements, BreakAndContinue) {
   check(
       {{"{% for x in l %}{% if x == 2 %}{% break %}{% endif %}{{ x }}{% endfor %}", "1"},
        {"{% for x in l %}{% if x == 2 %}{% continue %}{% endif %}{{ x }}{% endfor %}", "13"},
@@ -54,7 +48,7 @@ TEST(Statements, BreakAndContinue) {
         "error: chat template line 1: 'continue' outside of a loop"}});
 }
 
-TEST(Statements, SetAndScopes) {
+TEST_F(Statements, SetAndScopes) {
   check({{"{% set a, b = 1, 2 %}{{ a }}{{ b }}", "12"},
          {"{% set x = 1 %}{% for i in l %}{% set x = i %}{% endfor %}{{ x }}", "1"},
          {"{% set x = 1 %}{% if true %}{% set x = 2 %}{% endif %}{{ x }}", "2"},
@@ -76,7 +70,7 @@ TEST(Statements, SetAndScopes) {
           "loop"}});
 }
 
-TEST(Statements, Macros) {
+TEST_F(Statements, Macros) {
   check(
       {{"{% macro m(a, b=2) %}{{ a }}-{{ b }}{% endmacro %}{{ m(1) }}|{{ m(b=3, a=4) }}|{{ m() }}",
         "1-2|4-3|-2"},
@@ -100,7 +94,7 @@ TEST(Statements, Macros) {
         "error: chat template line 1: a parameter without a default follows one with a default"}});
 }
 
-TEST(Statements, Generators) {
+TEST_F(Statements, Generators) {
   check({{"{% set g = l | map('string') %}{{ g | join }}{{ g | join }}", "123"},
          {"{% set g = l | select('odd') %}{{ g | first }}{{ g | list }}", "1[3]"},
          {"{% for g in [d] | groupby('a') %}{{ g.grouper }}{{ g.list | length }}{% endfor %}{{ "
@@ -109,7 +103,7 @@ TEST(Statements, Generators) {
          {"{% set j = joiner() %}{% for x in l %}{{ j() }}{{ x }}{% endfor %}", "1, 2, 3"}});
 }
 
-TEST(Statements, FaultsNameLineExpectedAndFound) {
+TEST_F(Statements, FaultsNameLineExpectedAndFound) {
   check(
       {{"\n{% if true %}\n",
         "error: chat template line 2: expected 'elif' or 'else' or 'endif', "
@@ -132,7 +126,7 @@ TEST(Statements, FaultsNameLineExpectedAndFound) {
   }
 }
 
-TEST(Statements, RaiseExceptionSpeaksInItsOwnWords) {
+TEST_F(Statements, RaiseExceptionSpeaksInItsOwnWords) {
   const auto result = render_segments("a\n{{ raise_exception('Only ' ~ 1 ~ ' system message') }}");
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::invalid_argument);
@@ -141,7 +135,7 @@ TEST(Statements, RaiseExceptionSpeaksInItsOwnWords) {
   EXPECT_EQ(result.error().hint, "the chat template refused the conversation");
 }
 
-TEST(Statements, InputAndDates) {
+TEST_F(Statements, InputAndDates) {
   EXPECT_EQ(render("{{ bos_token }}{{ eos_token }}{{ tools is none }}{{ documents is none }}"
                    "{{ add_generation_prompt }}{{ strftime_now('%d %b %Y') }}"),
             "<s></s>TrueTrueTrue15 Jan 2026");

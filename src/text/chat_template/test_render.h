@@ -38,11 +38,14 @@ inline std::string joined(const std::vector<TextSegment>& segments) {
 }
 
 /// The output, or "error: " and the message.
-inline std::string render(std::string_view source, const Json& variables = Json(),
-                          const Json& messages = Json::array()) {
+inline std::string render(std::string_view source, const Json& variables, const Json& messages) {
   const auto segments = render_segments(source, variables, messages);
   if (!segments.ok()) return "error: " + segments.error().to_string();
   return joined(*segments);
+}
+
+inline std::string render(std::string_view source, const Json& variables = Json()) {
+  return render(source, variables, Json::array());
 }
 
 /// What an expression prints.
