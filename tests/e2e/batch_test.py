@@ -470,7 +470,7 @@ class Resume(BatchTest):
                                  "-np", str(numbers.choice([1, 4, 16])), "--quiet")
             try:
                 # Some kills come while the file is read, most while it is written.
-                process.communicate(timeout=numbers.uniform(0.02, 0.2))
+                process.communicate(timeout=numbers.uniform(0.02, 0.12))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.communicate()
@@ -484,7 +484,7 @@ class Resume(BatchTest):
                 # What a power cut may leave: less than was written.
                 os.truncate(path, max(0, path.stat().st_size - numbers.randrange(2000)))
         print(f"{kills} kills")
-        self.assertGreater(kills, 10)
+        self.assertGreater(kills, 4)
         self.assertEqual(self.essence(), expected)
         before = (self.folder / "out.jsonl").read_bytes()
         self.batch("in.jsonl", "out.jsonl")
