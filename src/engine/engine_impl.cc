@@ -334,6 +334,9 @@ Stream EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
     sequence->cached.shares_prefixes = request->use_prefix_cache;
     sequence->cached.root = root;
   }
+  // Here, on the caller's thread, rather than in a step that others wait for.
+  scheduler_.cache().hash_blocks(choices.front()->cached, request->prompt,
+                                 static_cast<int64_t>(request->prompt.size()));
   choices.front()->holds_place = true;
   inbox_->submit(std::move(choices));
   return Stream(std::move(stream));

@@ -42,6 +42,7 @@ void KvCache::hash_blocks(CachedTokens& cached, std::span<const TokenId> tokens,
                           int64_t num_tokens) const {
   if (!cached.shares_prefixes || !finds_prefixes_) return;
   const int64_t num_blocks = num_tokens / block_tokens_;
+  if (cached.hashes.empty()) cached.hashes.reserve(static_cast<size_t>(num_blocks));
   for (auto i = static_cast<int64_t>(cached.hashes.size()); i < num_blocks; ++i) {
     cached.hashes.push_back(hasher_.next(hash_before(cached, i), block_of(tokens, i)));
   }
