@@ -42,6 +42,8 @@ class ChecksumRunner final : public ModelRunner {
   int64_t num_steps() const { return num_steps_; }
   int64_t num_rows() const { return num_rows_; }
   int64_t most_rows() const { return most_rows_; }
+  /// Steps of one sequence that were told to fail: each may have ended its request.
+  int64_t num_failed_alone() const { return num_failed_alone_; }
   /// The next step throws instead (launch).
   void fail_next_step() { fails_next_ = true; }
   /// Every step with that token throws: a request that nobody can serve.
@@ -71,6 +73,7 @@ class ChecksumRunner final : public ModelRunner {
   int64_t num_rows_ = 0;
   int64_t most_rows_ = 0;
   bool fails_next_ = false;
+  int64_t num_failed_alone_ = 0;
   bool is_given_up_ = false;
   std::function<void(int64_t)> pass_time_;
   TokenId poison_ = -1;

@@ -137,8 +137,7 @@ void Outcomes::check_error(const OpenRequest& open, int64_t now_ns) {
     case ErrorCode::internal:
       ++counts_.num_failed;
       if (open.contains(kPoison) || open.contains(kSpoiled) || says_what_fails(open)) return;
-      // A step that is made to fail, and another one right after it, or after one without memory.
-      if (++num_unlucky_ <= num_failed_steps_ / (memory_fails_ ? 1 : 2) + 1) return;
+      if (++num_unlucky_ <= num_failed_alone_) return;
       throw Fault("failed without reason: " + open.error->to_string());
     default:
       throw Fault("an error of no kind that there is: " + open.error->to_string());

@@ -51,8 +51,8 @@ class Outcomes {
   /// `memory_fails`: whether allocations are made to fail.
   Outcomes(int64_t max_context, bool memory_fails)
       : max_context_(max_context), memory_fails_(memory_fails) {}
-  /// A step was made to fail.
-  void note_failed_step() { ++num_failed_steps_; }
+  /// So many requests may have ended since a step of theirs alone was made to fail.
+  void note_failed_alone(int64_t count) { num_failed_alone_ = count; }
   void check(const OpenRequest& open, int64_t now_ns);
   const OutcomeCounts& counts() const { return counts_; }
 
@@ -62,7 +62,7 @@ class Outcomes {
 
   const int64_t max_context_;
   const bool memory_fails_;
-  int64_t num_failed_steps_ = 0;
+  int64_t num_failed_alone_ = 0;
   int64_t num_unlucky_ = 0;
   OutcomeCounts counts_;
 };

@@ -180,12 +180,12 @@ class World {
   void step() {
     if (options_.with_faults && below(120) == 0) {
       runner_->fail_next_step();
-      outcomes_->note_failed_step();
     }
     if (options_.fail_allocation && below(30) == 0) options_.fail_allocation(below(60));
     const int64_t rows = runner_->num_rows();
     engine_->step(false);
     if (options_.fail_allocation) options_.fail_allocation(-1);
+    outcomes_->note_failed_alone(runner_->num_failed_alone());
     if (runner_->most_rows() > max_rows_) throw Fault("a step with more rows than allowed");
     if (runner_->num_rows() == rows) clock_->advance(kMs);
     if (below(8) == 0) engine_->scheduler().check_invariants();
