@@ -56,15 +56,20 @@ LoadLength::LoadLength(Kind kind, double a, double b) : kind_(kind), a_(a), b_(b
 
 Result<LoadLength> LoadLength::parse(std::string_view text) {
   constexpr std::string_view kForms =
-      "a length of 1 to 16777216 tokens such as 250, 16..512, normal:256:64 or lognormal:256:128";
+      "a length of 1 to 16777216 tokens such as 250, 16..512, log:16..512, normal:256:64 or "
+      "lognormal:256:128";
   const auto dots = text.find("..");
   if (dots != std::string_view::npos) {
-    const auto least = whole(text.substr(0, dots));
+    constexpr std::string_view kLog = "log:";
+    const bool is_log = text.starts_with(kLog);
+    const size_t begin = is_log ? kLog.size() : 0;
+    const auto least = whole(text.substr(begin, dots - begin));
     const auto most = whole(text.substr(dots + 2));
     if (!least || !most || *least < 1 || *most > kMaxLoadLength)
       return expected_error(text, kForms);
     if (*least > *most) return expected_error(text, "the smaller length first, as in 16..512");
-    return LoadLength(Kind::uniform, static_cast<double>(*least), static_cast<double>(*most));
+    return LoadLength(is_log ? Kind::log_uniform : Kind::uniform, static_cast<double>(*least),
+                      static_cast<double>(*most));
   }
   const auto colon = text.find(':');
   if (colon == std::string_view::npos) {
@@ -97,6 +102,11 @@ int64_t LoadLength::draw(LoadRandom& random) const {
     const auto count = static_cast<uint64_t>(static_cast<int64_t>(b_) - least + 1);
     return least + static_cast<int64_t>(random.below(count));
   }
+  if (kind_ == Kind::log_uniform) {
+    // The logarithm is as likely anywhere from that of the least to that of the most plus one.
+    const double value = a_ * std::pow((b_ + 1) / a_, random.unit());
+    return static_cast<int64_t>(std::clamp(std::floor(value), a_, b_));
+  }
   double deviations = random.gauss();
   while (std::abs(deviations) > kMaxDeviations) deviations = random.gauss();
   const double value = std::round(value_at(deviations));
@@ -105,12 +115,13 @@ int64_t LoadLength::draw(LoadRandom& random) const {
 
 int64_t LoadLength::longest() const {
   if (kind_ == Kind::fixed) return static_cast<int64_t>(a_);
-  if (kind_ == Kind::uniform) return static_cast<int64_t>(b_);
+  if (kind_ == Kind::uniform || kind_ == Kind::log_uniform) return static_cast<int64_t>(b_);
   const double value = std::round(value_at(kMaxDeviations));
   return static_cast<int64_t>(std::clamp(value, 1.0, static_cast<double>(kMaxLoadLength)));
 }
 
 double LoadLength::mean() const {
+  if (kind_ == Kind::log_uniform && b_ > a_) return (b_ - a_) / std::log(b_ / a_);
   return kind_ == Kind::uniform ? 0.5 * (a_ + b_) : a_;
 }
 
@@ -120,6 +131,8 @@ std::string LoadLength::text() const {
       return plain(a_);
     case Kind::uniform:
       return plain(a_) + ".." + plain(b_);
+    case Kind::log_uniform:
+      return "log:" + plain(a_) + ".." + plain(b_);
     case Kind::normal:
       return "normal:" + plain(a_) + ":" + plain(b_);
     case Kind::lognormal:

@@ -16,8 +16,9 @@ inline constexpr int64_t kMaxLoadLength = int64_t{1} << 24;
 /// three standard deviations (of the logarithm, for lognormal) is drawn from.
 class LoadLength {
  public:
-  /// "250", "16..512", "normal:256:64", "lognormal:256:128" (mean and standard deviation of the
-  /// lengths themselves). Errors (invalid_argument) with the forms.
+  /// "250", "16..512", "log:16..512" (twice as long is half as likely), "normal:256:64",
+  /// "lognormal:256:128" (mean and standard deviation of the lengths themselves). Errors
+  /// (invalid_argument) with the forms.
   static Result<LoadLength> parse(std::string_view text);
 
   LoadLength() = default;  ///< 1
@@ -29,7 +30,7 @@ class LoadLength {
   std::string text() const;
 
  private:
-  enum class Kind { fixed, uniform, normal, lognormal };
+  enum class Kind { fixed, uniform, log_uniform, normal, lognormal };
 
   LoadLength(Kind kind, double a, double b);
   double value_at(double deviations) const;

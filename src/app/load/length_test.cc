@@ -53,6 +53,25 @@ TEST(LoadLength, Fixed) {
   EXPECT_EQ(draws(length, 3), (std::vector<int64_t>{250, 250, 250}));
 }
 
+TEST(LoadLength, LogUniformHasAsManyInEachOctave) {
+  const LoadLength length = parsed("log:16..512");
+  EXPECT_EQ(length.longest(), 512);
+  EXPECT_NEAR(length.mean(), 496 / std::log(32.0), 1e-9);
+  EXPECT_EQ(length.text(), "log:16..512");
+  const auto values = draws(length, 40000);
+  std::vector<int> octaves(5);
+  for (const int64_t value : values) {
+    ASSERT_GE(value, 16);
+    ASSERT_LE(value, 512);
+    ++octaves[std::min<size_t>(4, static_cast<size_t>(std::log2(static_cast<double>(value) / 16)))];
+  }
+  for (const int count : octaves) EXPECT_NEAR(count, 8000, 400);
+  EXPECT_EQ(parsed("log:7..7").mean(), 7);
+  for (const char* wrong : {"log:", "log:16", "log:0..5", "log:5..4", "log:..5", "lo:1..2"}) {
+    EXPECT_FALSE(LoadLength::parse(wrong).ok()) << wrong;
+  }
+}
+
 TEST(LoadLength, UniformReachesBothEnds) {
   EXPECT_EQ(parsed("16..512").longest(), 512);
   EXPECT_EQ(parsed("16..512").mean(), 264);

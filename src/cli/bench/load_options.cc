@@ -172,10 +172,11 @@ void add_load_shape(std::vector<Option>& options, LoadArgs& args) {
 }
 
 void add_requests(std::vector<Option>& options, LoadArgs& args) {
-  options.push_back(make_option("--input-len", "LEN[,LEN...]",
-                                "New tokens of each prompt: 250, 16..512 (all as likely), "
-                                "normal:MEAN:SD or lognormal:MEAN:SD",
-                                &args.inputs, kDefaultInput));
+  options.push_back(
+      make_option("--input-len", "LEN[,LEN...]",
+                  "New tokens of each prompt: 250, 16..512 (all as likely), "
+                  "log:16..512 (short ones more often), normal:MEAN:SD or lognormal:MEAN:SD",
+                  &args.inputs, kDefaultInput));
   options.push_back(make_option("--output-len", "LEN[,LEN...]",
                                 "Tokens of each answer, in the same forms; end tokens do not end "
                                 "it",

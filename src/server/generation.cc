@@ -1,0 +1,257 @@
+// See generation.h.
+#include "server/generation.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/answer.h"
+#include "api/json_body.h"
+#include "server/http/request_id.h"
+#include "server/replies.h"
+
+namespace headrace::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Events that may wait for the worker.
+constexpr size_t kMaxWaitingEvents = 512;
+/// A stream that nothing came of for so long begins all the same, so that its connection is not
+/// taken for dead.
+constexpr milliseconds kBeginAnyway{5'000};
+constexpr const char* kEventStream = "text/event-stream; charset=utf-8";
+
+class Generation final : public EventSink, public std::enable_shared_from_this<Generation> {
+ public:
+  Generation(ServerState& state, const api::Protocol& protocol, std::shared_ptr<Exchange> exchange,
+             std::shared_ptr<const ModelSet> models)
+      : state_(state),
+        protocol_(protocol),
+        exchange_(std::move(exchange)),
+        models_(std::move(models)),
+        arrived_ns_(state.clock.now_ns()) {}
+
+  void start() {
+    const HttpRequest& request = exchange_->request();
+    key_ = key_of(state_, request);
+    std::optional<Refusal> refusal;
+    ticket_ = state_.admission.enter(owner(), key_ != nullptr ? key_->max_requests : 0,
+                                     static_cast<int64_t>(request.body.size()),
+                                     std::chrono::steady_clock::now(), refusal);
+    if (refusal) {
+      exchange_->reply(refusal_reply(*refusal));
+      return;
+    }
+    exchange_->on_over([self = shared_from_this()](ExchangeEnd end) { self->over(end); });
+    if (auto begun = begin(); !begun.ok()) {
+      reply_error(begun.error());
+      streams_.clear();  // those already submitted are cancelled
+    }
+  }
+
+  // EventSink, on the pump's thread.
+  bool wants_more() const override {
+    const std::lock_guard lock(mutex_);
+    return inbox_.size() < kMaxWaitingEvents &&
+           exchange_->unsent_bytes() <= state_.options.max_unsent_bytes;
+  }
+  void take(size_t stream, std::vector<Event> events) override {
+    const std::lock_guard lock(mutex_);
+    for (Event& each : events) inbox_.emplace_back(stream, std::move(each));
+    schedule();
+  }
+  void stream_ended(size_t /*stream*/) override {
+    const std::lock_guard lock(mutex_);
+    ++num_ended_;
+    schedule();
+  }
+
+ private:
+  std::string owner() const { return key_ != nullptr ? key_->owner : ""; }
+
+  void schedule() {
+    if (std::exchange(is_scheduled_, true)) return;
+    exchange_->post([self = shared_from_this()] { self->work(); });
+  }
+
+  /// Errors are answered by the caller.
+  Result<void> begin() {
+    api::Json body;
+    HEADRACE_TRY(api::parse_body(exchange_->take_body(), models_->first().served->limits, body));
+    HEADRACE_ASSIGN(model_, models_->find(asked_model(body)));
+    HEADRACE_ASSIGN(api::PreparedRequest prepared,
+                    protocol_.prepare(body, *model_->served, state_.clock));
+    ticket_->tokenized();
+    for (Request& each : prepared.requests) {
+      each.owner = owner();
+      each.priority = std::clamp(each.priority + (key_ != nullptr ? key_->priority : 0),
+                                 kMinPriority, kMaxPriority);
+      each.cache_scope = api::cache_scope(state_.options.shares_prefixes ? "" : owner(),
+                                          prepared.params.cache_salt);
+    }
+    auto requests = std::move(prepared.requests);
+    request_ = std::make_shared<const api::PreparedRequest>(std::move(prepared));
+    api::ResponseHead head;
+    head.id = std::string(protocol_.id_prefix) + random_name();
+    head.created_unix_seconds = state_.clock.unix_seconds();
+    return submit(std::move(requests), head);
+  }
+
+  static std::string asked_model(const api::Json& body) {
+    if (!body.is_object()) return "";
+    const auto found = body.find("model");
+    return found != body.end() && found->is_string() ? found->get<std::string>() : "";
+  }
+
+  Result<void> submit(std::vector<Request> requests, const api::ResponseHead& head) {
+    answer_.emplace(*request_, requests.size(), model_->served->tokenizer);
+    format_ = protocol_.make_format(head, request_, model_->served);
+    for (Request& each : requests) {
+      auto stream = model_->engine->submit(std::move(each));
+      if (!stream.ok()) return std::move(stream).error();
+      streams_.push_back(std::make_shared<Stream>(std::move(stream).value()));
+    }
+    // From here on the streams end before this does.
+    keeps_itself_ = shared_from_this();
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      model_->pump->add(streams_[i], weak_from_this(), i);
+    }
+    if (request_->params.is_streamed && request_->params.timeout_ms == 0) {
+      exchange_->post_after(kBeginAnyway, [self = shared_from_this()] { self->begin_stream(); });
+    }
+    return {};
+  }
+
+  void reply_error(const Error& error) {
+    const api::ApiError fault = api::api_error(error);
+    HttpReply reply = json_reply(protocol_.error_body(fault), fault.status);
+    if (fault.status == 429 || fault.status == 503) {
+      reply.headers.push_back({"Retry-After", std::to_string(state_.admission.retry_after_seconds(
+                                                  std::chrono::steady_clock::now()))});
+    }
+    exchange_->reply(std::move(reply));
+  }
+
+  void begin_stream() {
+    if (std::exchange(has_begun_, true) || is_over_) return;
+    StreamHead head;
+    head.reply.content_type = kEventStream;
+    head.reply.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
+    head.idle_chunk = ": keep-alive\n\n";
+    head.idle_after = state_.options.keep_alive;
+    exchange_->begin(std::move(head));
+    std::string out;
+    format_->begin(out);
+    exchange_->write(std::move(out));
+  }
+
+  /// What came, on the worker.
+  void work() {
+    std::vector<std::pair<size_t, Event>> events;
+    size_t num_ended = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      is_scheduled_ = false;
+      events.swap(inbox_);
+      num_ended = num_ended_;
+    }
+    for (const auto& [stream, event] : events) {
+      if (answer_->has_failed()) break;
+      if (const auto choice = answer_->take(stream, event)) streams_[stream]->cancel(*choice);
+    }
+    if (!is_answered_ && !is_over_) {
+      if (answer_->has_failed()) {
+        fail();
+      } else if (request_->params.is_streamed && !events.empty()) {
+        send_more();
+      }
+    }
+    if (num_ended < streams_.size()) return;
+    if (!is_answered_ && !is_over_) complete();
+    keeps_itself_.reset();
+  }
+
+  void send_more() {
+    begin_stream();
+    std::string out;
+    format_->more(*answer_, out);
+    exchange_->write(std::move(out));
+  }
+
+  void complete() {
+    is_answered_ = true;
+    state_.admission.count_done(std::chrono::steady_clock::now());
+    if (!request_->params.is_streamed) {
+      exchange_->reply(json_reply(format_->whole(*answer_)));
+      return;
+    }
+    begin_stream();
+    std::string out;
+    format_->end(*answer_, out);
+    exchange_->write(std::move(out));
+    exchange_->end();
+  }
+
+  void fail() {
+    is_answered_ = true;
+    for (const auto& each : streams_) each->cancel();
+    if (!has_begun_) {
+      reply_error(answer_->error());
+      return;
+    }
+    std::string out;
+    format_->failed(api::api_error(answer_->error()), out);
+    exchange_->write(std::move(out));
+    exchange_->end();
+  }
+
+  void over(ExchangeEnd end) {
+    is_over_ = true;
+    if (end != ExchangeEnd::complete) {
+      for (const auto& each : streams_) each->cancel();
+    }
+    ticket_.reset();
+  }
+
+  ServerState& state_;
+  const api::Protocol& protocol_;
+  const std::shared_ptr<Exchange> exchange_;
+  const std::shared_ptr<const ModelSet> models_;
+  const int64_t arrived_ns_;
+  const ApiKey* key_ = nullptr;
+  ModelEntry* model_ = nullptr;
+  std::unique_ptr<Admission::Ticket> ticket_;
+
+  // The worker's own, once it was submitted.
+  std::shared_ptr<const api::PreparedRequest> request_;
+  std::optional<api::Answer> answer_;
+  std::unique_ptr<api::ReplyFormat> format_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+  bool has_begun_ = false;    ///< the streamed reply
+  bool is_answered_ = false;  ///< all of the reply was written
+  bool is_over_ = false;
+  std::shared_ptr<Generation> keeps_itself_;
+
+  mutable std::mutex mutex_;
+  std::vector<std::pair<size_t, Event>> inbox_;
+  size_t num_ended_ = 0;
+  bool is_scheduled_ = false;
+};
+
+}  // namespace
+
+void generate(ServerState& state, const api::Protocol& protocol,
+              std::shared_ptr<Exchange> exchange) {
+  auto models = state.models();
+  if (!models) {
+    exchange->reply(unavailable_reply("Loading model", 1));
+    return;
+  }
+  std::make_shared<Generation>(state, protocol, std::move(exchange), std::move(models))->start();
+}
+
+}  // namespace headrace::server

@@ -1,0 +1,91 @@
+// HTTP/1.1 on TCP, TLS and Unix sockets. All of Boost is behind this header. Must not know routes,
+// JSON or the engine.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/result.h"
+#include "server/http/exchange.h"
+#include "server/http/http_message.h"
+
+namespace headrace::server {
+
+struct HttpLimits {
+  size_t max_body_bytes = size_t{8} << 20;
+  /// Of all requests whose bodies are read or not yet taken, together; more are answered 503.
+  size_t max_body_bytes_of_all = size_t{256} << 20;
+  size_t max_header_bytes = 16 << 10;
+  int max_headers = 64;
+  size_t max_target_bytes = 8 << 10;
+  int max_connections = 4096;
+  std::chrono::milliseconds header_time{10'000};  ///< from a request's first byte on
+  std::chrono::milliseconds body_time{30'000};    ///< for a whole body
+  std::chrono::milliseconds idle_time{75'000};    ///< between two requests of a connection
+  std::chrono::milliseconds stall_time{30'000};   ///< in which something must be sent
+};
+
+struct TlsFiles {
+  std::string certificate;  ///< PEM, with its chain
+  std::string key;          ///< PEM
+};
+
+struct HttpOptions {
+  std::string host = "127.0.0.1";  ///< or an address, or a name
+  uint16_t port = 8080;            ///< 0: any free one
+  std::string unix_path;           ///< not empty: a Unix socket instead
+  std::optional<TlsFiles> tls;
+  int num_workers = 2;
+  HttpLimits limits;
+};
+
+struct HttpHandlers {
+  /// Asked on the I/O thread as soon as the header is there, before the body is read: a reply
+  /// refuses the request. Must not wait.
+  std::function<std::optional<HttpReply>(const HttpRequest&)> gate;
+  /// Called on the I/O thread with the whole request. Must not wait: what takes time is posted.
+  std::function<void(std::shared_ptr<Exchange>)> handle;
+  /// The body of a reply that the HTTP layer gives by itself (400, 408, 413, 414, 431, 500, 503).
+  std::function<std::string(int status, const std::string& message)> error_body;
+  /// Headers of every reply.
+  std::vector<HttpHeader> headers;
+};
+
+/// Counts since the start, and now.
+struct HttpStats {
+  int64_t num_connections = 0;  ///< now
+  int64_t num_exchanges = 0;    ///< now: requests not yet answered in whole
+  int64_t accepted = 0;
+  int64_t refused_connections = 0;
+  int64_t clients_gone = 0;
+  int64_t slow_clients = 0;
+  int64_t bytes_sent = 0;
+};
+
+class HttpServer {
+ public:
+  virtual ~HttpServer() = default;
+
+  /// The port that was bound (0 for a Unix socket).
+  virtual uint16_t port() const = 0;
+  virtual HttpStats stats() const = 0;
+  /// Calls `work` on the I/O thread every `period`, which must be short.
+  virtual void every(std::chrono::milliseconds period, std::function<void()> work) = 0;
+  /// Ends connections that are between requests, and those under way behind their answers. Requests
+  /// that still come on them are handled.
+  virtual void drain() = 0;
+  /// Takes no more connections, cuts all there are, ends the threads.
+  virtual void stop() = 0;
+};
+
+/// Binds, and begins to serve on threads of its own. Errors: invalid_argument (host, TLS files),
+/// io_error (address in use, no permission).
+Result<std::unique_ptr<HttpServer>> start_http_server(const HttpOptions& options,
+                                                      HttpHandlers handlers);
+
+}  // namespace headrace::server

@@ -1,0 +1,31 @@
+// See model_set.h.
+#include "server/model_set.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace headrace::server {
+
+ModelSet::ModelSet(std::vector<std::unique_ptr<ModelEntry>> entries)
+    : entries_(std::move(entries)) {
+  for (auto& each : entries_) each->pump = std::make_unique<StreamPump>(*each->engine);
+}
+
+Result<ModelEntry*> ModelSet::find(std::string_view name) const {
+  if (name.empty()) return entries_.front().get();
+  for (const auto& each : entries_) {
+    if (each->name() == name) return each.get();
+  }
+  if (entries_.size() == 1) return entries_.front().get();
+  std::string known;
+  for (const auto& each : entries_) known += (known.empty() ? "" : ", ") + each->name();
+  return Error{ErrorCode::not_found, fmt::format("no model of that name; there are {}", known),
+               "model", ""};
+}
+
+void ModelSet::end_streams() const {
+  for (const auto& each : entries_) each->pump->end();
+}
+
+}  // namespace headrace::server

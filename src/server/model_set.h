@@ -1,0 +1,49 @@
+// The models that a server has, by name. Must not know HTTP.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/served_model.h"
+#include "headrace/engine.h"
+#include "headrace/result.h"
+#include "server/stream_pump.h"
+
+namespace headrace::server {
+
+/// One loaded model with its engine.
+struct ModelEntry {
+  std::shared_ptr<const api::ServedModel> served;
+  std::shared_ptr<Engine> engine;
+  std::shared_ptr<void> keeps;  ///< whatever the engine needs, and goes after it; may be null
+  int64_t loaded_unix_seconds = 0;
+  double seconds_to_load = 0;
+  std::string path;  ///< of the file, as the operator gave it; for logs only
+  /// Tokens a second that memory allows one sequence; 0: not measured.
+  double bound_tokens_per_second = 0;
+  std::unique_ptr<StreamPump> pump;  ///< set by the server
+
+  const std::string& name() const { return served->name; }
+};
+
+/// Never changed once a request may see it.
+class ModelSet {
+ public:
+  explicit ModelSet(std::vector<std::unique_ptr<ModelEntry>> entries);
+
+  const std::vector<std::unique_ptr<ModelEntry>>& all() const { return entries_; }
+  ModelEntry& first() const { return *entries_.front(); }
+  /// "" is the first. Where there is one model alone it answers to every name, with a warning from
+  /// `api`; else errors: not_found, naming those there are.
+  Result<ModelEntry*> find(std::string_view name) const;
+
+  /// No request gets anything more from its engine.
+  void end_streams() const;
+
+ private:
+  std::vector<std::unique_ptr<ModelEntry>> entries_;
+};
+
+}  // namespace headrace::server

@@ -1,0 +1,34 @@
+// What is told of each request once it is over. Must not know HTTP.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace headrace::server {
+
+/// A request that was answered, or whose client has gone.
+struct RequestRecord {
+  std::string id;
+  std::string client;
+  std::string owner;
+  std::string method;
+  std::string path;
+  std::string model;
+  int status = 0;
+  std::string end;  ///< "complete", "client gone", "stuck client", "cut"
+  double total_ms = 0;
+  double queue_ms = 0;
+  double first_token_ms = 0;  ///< from the request's arrival
+  int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;
+  int64_t completion_tokens = 0;
+};
+
+class RequestLog {
+ public:
+  virtual ~RequestLog() = default;
+  /// From any thread; must not wait.
+  virtual void write(const RequestRecord& record) = 0;
+};
+
+}  // namespace headrace::server

@@ -1,0 +1,50 @@
+// What an endpoint is to the server: one line in routes.cc. Must not know sockets.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "server/http/exchange.h"
+
+namespace headrace::server {
+
+struct ServerState;
+
+enum class Access : uint8_t {
+  key,      ///< whoever has a key, where the server has keys
+  everyone  ///< health and the page alone
+};
+
+enum class RunsOn : uint8_t {
+  worker,    ///< may take time
+  io_thread  ///< answers at once, whatever the rest of the server does
+};
+
+/// While models are loaded, or the server drains.
+enum class Until : uint8_t {
+  ready,  ///< answered 503
+  always  ///< answered all the same
+};
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  ///< whole; one that ends in '/' and has `takes_rest`: what follows too
+  Access access = Access::key;
+  RunsOn runs_on = RunsOn::worker;
+  Until until = Until::ready;
+  bool takes_rest = false;
+  bool generates = false;  ///< counts for the bounds on what waits
+  void (*handle)(ServerState& state, std::shared_ptr<Exchange> exchange) = nullptr;
+};
+
+/// All there are. What is not among them does not exist.
+std::span<const Route> routes();
+
+struct FoundRoute {
+  const Route* route = nullptr;   ///< null: 404, or 405
+  bool is_other_method = false;   ///< there is such a path
+};
+FoundRoute find_route(std::string_view method, std::string_view path);
+
+}  // namespace headrace::server

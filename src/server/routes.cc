@@ -1,0 +1,55 @@
+// The table of endpoints; see route.h.
+#include <algorithm>
+#include <array>
+
+#include "server/endpoints/endpoints.h"
+#include "server/route.h"
+
+namespace headrace::server {
+namespace {
+
+constexpr Route generating(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
+  return {.method = "POST", .path = path, .generates = true, .handle = handle};
+}
+constexpr Route public_health(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
+  return {.method = "GET",
+          .path = path,
+          .access = Access::everyone,
+          .runs_on = RunsOn::io_thread,
+          .until = Until::always,
+          .handle = handle};
+}
+
+constexpr auto kRoutes = std::to_array<Route>({
+    generating("/v1/chat/completions", chat_completions),
+    generating("/v1/completions", completions),
+    {.method = "GET", .path = "/v1/models", .handle = list_models},
+    {.method = "GET", .path = "/v1/models/", .takes_rest = true, .handle = show_model},
+    public_health("/health", health),
+    public_health("/livez", livez),
+    public_health("/readyz", readyz),
+});
+
+}  // namespace
+
+std::span<const Route> routes() {
+  return kRoutes;
+}
+
+FoundRoute find_route(std::string_view method, std::string_view path) {
+  FoundRoute out;
+  const std::string_view asked = method == "HEAD" ? "GET" : method;
+  for (const Route& each : kRoutes) {
+    const bool fits = each.takes_rest ? path.starts_with(each.path) && path.size() > each.path.size()
+                                      : path == each.path;
+    if (!fits) continue;
+    if (each.method == asked) {
+      out.route = &each;
+      return out;
+    }
+    out.is_other_method = true;
+  }
+  return out;
+}
+
+}  // namespace headrace::server

@@ -1,0 +1,153 @@
+// See server.h.
+#include "server/server.h"
+
+#include <optional>
+#include <utility>
+
+#include "server/access.h"
+#include "server/replies.h"
+#include "server/route.h"
+#include "server/server_state.h"
+
+namespace headrace::server {
+namespace {
+
+/// A page that asks from elsewhere, before it asks.
+HttpReply preflight_reply() {
+  HttpReply out;
+  out.status = 204;
+  out.headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+                 {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key"},
+                 {"Access-Control-Max-Age", "600"}};
+  return out;
+}
+
+void allow_origin(const ServerState& state, const HttpRequest& request, HttpReply& reply) {
+  if (!is_listed_origin(state.options.origins, request)) return;
+  reply.headers.push_back({"Access-Control-Allow-Origin", std::string(request.header("origin"))});
+  reply.headers.push_back({"Vary", "Origin"});
+}
+
+class ServerImpl final : public Server {
+ public:
+  ServerImpl(ServerOptions options, RequestLog* log) : state_(std::move(options)) {
+    state_.log = log;
+  }
+  ~ServerImpl() override { stop(); }
+  ServerImpl(const ServerImpl&) = delete;
+  ServerImpl& operator=(const ServerImpl&) = delete;
+
+  Result<void> start() {
+    HttpHandlers handlers;
+    handlers.gate = [this](const HttpRequest& request) {
+      auto refusal = gate(request);
+      if (refusal) allow_origin(state_, request, *refusal);
+      return refusal;
+    };
+    handlers.handle = [this](ExchangePtr exchange) { handle(std::move(exchange)); };
+    handlers.error_body = error_body;
+    handlers.headers = {{"Server", "headrace/" + state_.options.version},
+                        {"X-Content-Type-Options", "nosniff"}};
+    HEADRACE_ASSIGN(http_, start_http_server(state_.options.http, std::move(handlers)));
+    return {};
+  }
+
+  uint16_t port() const override { return http_->port(); }
+
+  void set_models(std::vector<std::unique_ptr<ModelEntry>> models) override {
+    state_.set_models(std::make_shared<const ModelSet>(std::move(models)));
+  }
+  void drain() override {
+    state_.is_draining = true;
+    http_->drain();
+  }
+  int64_t num_under_way() const override { return http_->stats().num_exchanges; }
+
+  void stop() override {
+    if (!http_) return;
+    state_.is_draining = true;
+    // Streams first: what they give last still finds its workers.
+    if (const auto models = state_.models()) models->end_streams();
+    http_->stop();
+  }
+
+ private:
+  using ExchangePtr = std::shared_ptr<Exchange>;
+
+  /// On the I/O thread, before the body is read.
+  std::optional<HttpReply> gate(const HttpRequest& request) const {
+    if (const auto fault = origin_fault(state_.options.origins, request)) {
+      return error_reply(403, *fault);
+    }
+    if (request.method == "OPTIONS") return preflight_reply();
+    const FoundRoute found = find_route(request.method, request.path);
+    const bool is_public = found.route != nullptr && found.route->access == Access::everyone;
+    if (!is_public && !state_.options.keys.empty() && key_of(state_, request) == nullptr) {
+      HttpReply out = error_reply(401, given_key(request).empty()
+                                           ? "This server wants an API key: Authorization: Bearer KEY."
+                                           : "The API key is not one of this server's.");
+      out.headers.push_back({"WWW-Authenticate", "Bearer"});
+      return out;
+    }
+    if (found.route == nullptr) {
+      return found.is_other_method
+                 ? error_reply(405, "This address exists, but not for " + shown(request.method) + ".")
+                 : error_reply(404, "There is no " + shown(request.path) + " here.");
+    }
+    return check_readiness(*found.route, request);
+  }
+
+  std::optional<HttpReply> check_readiness(const Route& route, const HttpRequest& request) const {
+    const auto now = std::chrono::steady_clock::now();
+    if (route.until == Until::ready) {
+      if (!state_.models()) return unavailable_reply("Loading model", 1);
+      if (state_.is_draining && route.generates) {
+        return unavailable_reply("The server is shutting down.",
+                                 state_.admission.retry_after_seconds(now));
+      }
+    }
+    if (!route.generates) return std::nullopt;
+    const ApiKey* key = key_of(state_, request);
+    const auto refusal = state_.admission.check(key != nullptr ? key->owner : "",
+                                                key != nullptr ? key->max_requests : 0, 0, now);
+    if (refusal) return refusal_reply(*refusal);
+    return std::nullopt;
+  }
+
+  static std::string shown(std::string_view text) {
+    constexpr size_t kLongest = 80;
+    std::string out;
+    for (const char c : text.substr(0, kLongest)) out.push_back(c > 0x20 && c < 0x7f ? c : '?');
+    return out;
+  }
+
+  void handle(ExchangePtr exchange) {
+    const Route* route = find_route(exchange->request().method, exchange->request().path).route;
+    if (route->runs_on == RunsOn::io_thread) {
+      route->handle(state_, std::move(exchange));
+      return;
+    }
+    Exchange& place = *exchange;
+    place.post([this, route, exchange = std::move(exchange)]() mutable {
+      route->handle(state_, std::move(exchange));
+    });
+  }
+
+  ServerState state_;
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace
+
+const ApiKey* key_of(const ServerState& state, const HttpRequest& request) {
+  if (state.options.keys.empty()) return nullptr;
+  return find_key(state.options.keys, given_key(request));
+}
+
+Result<std::unique_ptr<Server>> start_server(ServerOptions options, RequestLog* log) {
+  auto server = std::make_unique<ServerImpl>(std::move(options), log);
+  HEADRACE_TRY(server->start());
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace headrace::server
