@@ -313,6 +313,8 @@ void Scheduler::commit() {
   }
   ++stats_.num_steps;
   stats_.step_rows += batch_.num_rows();
+  stats_.step_rows_histogram.add(static_cast<double>(batch_.num_rows()));
+  stats_.step_seconds.add(static_cast<double>(now_ns - planned_ns_) * 1e-9);
   last_sampling_ns_ = batch_.sampling_ns;
   pacer_.observe(num_generating_, num_prompt_rows_, now_ns - planned_ns_);
   batch_.clear();
