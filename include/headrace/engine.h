@@ -62,6 +62,10 @@ class Engine {
 
   /// As of the end of the last step. From any thread.
   virtual EngineStats stats() const = 0;
+  /// How long the step under way has not finished a layer; 0 where none is under way: idle, between
+  /// two steps, or another engine's turn. Of a step that is only long it is the time of one layer.
+  /// From any thread; waits for nothing.
+  virtual std::chrono::nanoseconds stalled_for() const = 0;
   /// Waits until the engine has done something since it was `seen`, a step in the main, at most
   /// `time`; returns what to call seen now (0: nothing yet). What it told meanwhile is in the
   /// streams, so that one thread can read many: it waits here, then asks each

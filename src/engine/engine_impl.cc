@@ -111,6 +111,7 @@ bool EngineImpl::step(bool wait) {
 
 void EngineImpl::run_step() {
   const Clock& clock = *parts_.clock;
+  const StepWatch watch(parts_.runner->heartbeat(), clock);
   const int64_t start_ns = clock.now_ns();
   Batch& batch = scheduler_.plan_step();
   const int64_t planned_ns = clock.now_ns();

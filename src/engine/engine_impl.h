@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backend/kv_view.h"
@@ -74,6 +75,10 @@ class EngineImpl final : public Engine {
 
   Result<Stream> submit(Request request) override;
   EngineStats stats() const override;
+  std::chrono::nanoseconds stalled_for() const override {
+    return std::chrono::nanoseconds(
+        std::as_const(*parts_.runner).heartbeat().silent_ns(parts_.clock->now_ns()));
+  }
   uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) override;
   std::vector<KvEvent> take_kv_events() override;
   void clear_prefix_cache() override { inbox_->forget_prefixes(); }

@@ -55,5 +55,71 @@ TEST(EngineStats, AStepThatFailedIsInNoHistogram) {
   EXPECT_EQ(fixture.engine->stats().step_seconds.num_values(), 0);
 }
 
+/// A step that waits for `go_on`, or goes on by itself after a minute.
+struct HangingStep {
+  std::promise<void> has_begun;
+  std::promise<void> go_on;
+  std::shared_future<void> may_go_on = go_on.get_future();
+
+  void run() {
+    has_begun.set_value();
+    EXPECT_EQ(may_go_on.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  }
+};
+
+TEST(StalledFor, AStepThatHangs) {
+  using namespace std::chrono_literals;
+  Fixture fixture(small_options());
+  Engine& engine = *fixture.engine;
+  HangingStep hanging;
+  bool is_first = true;
+  fixture.runner->on_step([&](int64_t /*num_rows*/) {
+    if (std::exchange(is_first, false)) hanging.run();
+  });
+  EXPECT_EQ(engine.stalled_for(), 0s);
+  fixture.clock->advance_ms(60'000);
+  EXPECT_EQ(engine.stalled_for(), 0s) << "it has nothing to do";
+  fixture.engine->start();
+  const Request request = request_of(prompt_of(20, 1), 5, 1);
+  Stream stream = fixture.submit(request);
+  hanging.has_begun.get_future().wait();
+  EXPECT_LT(engine.stalled_for(), 1s);
+  fixture.clock->advance_ms(11'000);
+  EXPECT_GE(engine.stalled_for(), 11s);
+  EXPECT_LT(engine.stalled_for(), 12s);
+  // Nothing that is asked of it waits for the step.
+  EXPECT_EQ(engine.stats().num_steps, 0);
+  EXPECT_TRUE(engine.submit(request).ok());
+  hanging.go_on.set_value();
+  expect_same(read(stream), expected(request, 200));
+  fixture.engine.reset();
+}
+
+TEST(StalledFor, AStepThatFailsIsOver) {
+  Fixture fixture(small_options());
+  fixture.runner->fail_next_step();
+  Stream stream = fixture.submit(request_of({1, 2, 3}, 1, 1));
+  fixture.engine->step(false);
+  fixture.clock->advance_ms(60'000);
+  EXPECT_EQ(fixture.engine->stalled_for().count(), 0);
+}
+
+// A layer that takes long is no step that hangs: under full load steps take many seconds.
+TEST(StalledFor, ALongStepIsNotStuck) {
+  Fixture fixture(small_options());
+  std::chrono::nanoseconds longest{0};
+  fixture.runner->on_step([&](int64_t /*num_rows*/) {
+    for (int layer = 0; layer < 30; ++layer) {
+      fixture.clock->advance_ms(1000);
+      longest = std::max(longest, fixture.engine->stalled_for());
+      fixture.runner->heartbeat().beat(fixture.clock->now_ns());
+    }
+  });
+  Stream stream = fixture.submit(request_of(prompt_of(20, 1), 2, 1));
+  fixture.run_until_idle();
+  EXPECT_GE(longest, std::chrono::milliseconds(1000));
+  EXPECT_LT(longest, std::chrono::milliseconds(1100));
+}
+
 }  // namespace
 }  // namespace headrace
