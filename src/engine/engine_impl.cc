@@ -71,6 +71,7 @@ EngineImpl::EngineImpl(EngineParts parts, const EngineOptions& options,
       scheduler_(scheduler_options(options, *parts_.runner, *parts_.random), geometries, num_blocks,
                  *parts_.clock, &room_),
       block_bytes_(std::move(block_bytes)) {
+  kv_map_.update(scheduler_.cache(), *parts_.clock);
   publish();
 }
 
@@ -105,6 +106,7 @@ bool EngineImpl::step(bool wait) {
   }
   emit();
   check_when_idle();
+  kv_map_.update(scheduler_.cache(), *parts_.clock);
   publish();
   return goes_on;
 }
@@ -195,6 +197,16 @@ void EngineImpl::update_published() noexcept {
 EngineStats EngineImpl::stats() const {
   const std::lock_guard lock(published_mutex_);
   return published_;
+}
+
+std::vector<std::string> EngineImpl::kv_map(std::chrono::nanoseconds patience) {
+  const int64_t now_ns = parts_.clock->now_ns();
+  if (kv_map_.ask(now_ns)) inbox_->wake();
+  try {
+    return kv_map_.read(now_ns, patience);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
 }
 
 uint64_t EngineImpl::wait_for_news(uint64_t seen, std::chrono::nanoseconds time) {
@@ -331,6 +343,7 @@ Stream EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
         choices.emplace_back(std::make_unique<Sequence>(stream, request, end_tokens, seed, choice));
     sequence->max_tokens = max_tokens;
     sequence->times.submitted_ns = now_ns;
+    if (request->keeps_timeline) sequence->timeline = std::make_shared<TimelineRecorder>(now_ns);
     if (request->timeout_ms > 0) sequence->deadline_ns = now_ns + request->timeout_ms * 1'000'000;
     sequence->cached.shares_prefixes = request->use_prefix_cache;
     sequence->cached.root = root;

@@ -22,6 +22,7 @@
 #include "base/random.h"
 #include "engine/engine_options.h"
 #include "engine/inbox.h"
+#include "engine/kv_map.h"
 #include "engine/runner.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/scheduler/waiting_room.h"
@@ -79,6 +80,7 @@ class EngineImpl final : public Engine {
     return std::chrono::nanoseconds(
         std::as_const(*parts_.runner).heartbeat().silent_ns(parts_.clock->now_ns()));
   }
+  std::vector<std::string> kv_map(std::chrono::nanoseconds patience) override;
   uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) override;
   std::vector<KvEvent> take_kv_events() override;
   void clear_prefix_cache() override { inbox_->forget_prefixes(); }
@@ -132,6 +134,7 @@ class EngineImpl final : public Engine {
   WaitingRoom room_;
   Scheduler scheduler_;
   std::vector<uint64_t> block_bytes_;  // by group
+  KvMap kv_map_;
   bool was_busy_ = false;
   std::atomic<uint64_t> next_id_{0};
   std::mutex random_mutex_;  // guards parts_.random

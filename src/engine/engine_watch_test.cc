@@ -1,8 +1,10 @@
 // What can be seen of an engine from outside: figures of its steps, and whether one is stuck.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
-#include <numeric>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/test_engine.h"
@@ -119,6 +121,78 @@ TEST(StalledFor, ALongStepIsNotStuck) {
   fixture.run_until_idle();
   EXPECT_GE(longest, std::chrono::milliseconds(1000));
   EXPECT_LT(longest, std::chrono::milliseconds(1100));
+}
+
+constexpr std::chrono::nanoseconds kNoWait{0};
+
+TEST(KvMapOf, BlocksInTheirOrder) {
+  Fixture fixture(small_options(), {{.block_tokens = 16, .window = 0}});  // 52 blocks
+  Engine& engine = *fixture.engine;
+  EXPECT_EQ(engine.kv_map(kNoWait), std::vector<std::string>{"f52"});
+  Stream stream = fixture.submit(request_of(prompt_of(40, 1), 5, 1));
+  fixture.clock->advance_ms(300);
+  engine.kv_map(kNoWait);  // which asks for a new one
+  fixture.engine->step(false);
+  fixture.engine->step(false);
+  EXPECT_EQ(engine.kv_map(kNoWait), std::vector<std::string>{"h2f50"}) << "after the first step";
+  stream.cancel();
+  fixture.run_until_idle();
+  EXPECT_EQ(engine.kv_map(kNoWait), std::vector<std::string>{"h2f50"}) << "not drawn at each step";
+  fixture.clock->advance_ms(300);
+  engine.kv_map(kNoWait);
+  fixture.engine->step(false);
+  EXPECT_EQ(engine.kv_map(kNoWait), std::vector<std::string>{"c3f49"});
+  engine.clear_prefix_cache();
+  fixture.clock->advance_ms(300);
+  fixture.engine->step(false);
+  EXPECT_EQ(engine.kv_map(kNoWait), std::vector<std::string>{"f52"});
+}
+
+TEST(KvMapOf, NobodyLooksAndNothingIsDrawn) {
+  Fixture fixture(small_options(), {{.block_tokens = 16, .window = 0}});
+  Engine& engine = *fixture.engine;
+  engine.kv_map(kNoWait);
+  fixture.clock->advance_ms(6000);
+  Stream stream = fixture.submit(request_of(prompt_of(40, 1), 5, 1));
+  fixture.engine->step(false);
+  const auto old = engine.kv_map(kNoWait);
+  EXPECT_EQ(old, std::vector<std::string>{"f52"}) << "from when somebody last looked";
+  fixture.engine->step(false);
+  EXPECT_NE(engine.kv_map(kNoWait), old);
+}
+
+TEST(KvMapOf, HasAGroupEach) {
+  Fixture fixture(small_options());
+  const auto map = fixture.engine->kv_map(kNoWait);
+  const auto groups = fixture.engine->stats().groups;
+  ASSERT_EQ(map.size(), groups.size());
+  for (size_t i = 0; i < map.size(); ++i) {
+    EXPECT_EQ(map[i], "f" + std::to_string(groups[i].num_blocks));
+  }
+}
+
+// An engine that sleeps is woken to draw; many threads look while steps go on.
+TEST(KvMapOf, IsReadWhileStepsGoOn) {
+  Fixture fixture(small_options(), {{.block_tokens = 16, .window = 0}},
+                  std::make_shared<SystemClock>());
+  fixture.engine->start();
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!is_over) EXPECT_EQ(fixture.engine->kv_map(std::chrono::milliseconds(1)).size(), 1U);
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    Stream stream = fixture.submit(request_of(prompt_of(40, i), 20, 1));
+    read(stream);
+  }
+  is_over = true;
+  for (auto& reader : readers) reader.join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(260));  // so that the picture is old
+  const auto map = fixture.engine->kv_map(std::chrono::seconds(60)).front();
+  EXPECT_EQ(map.find('h'), std::string::npos) << map;
+  EXPECT_NE(map.find('c'), std::string::npos) << map;
 }
 
 }  // namespace
