@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/step_turns.h"
 #include "engine/stream_impl.h"
 
 namespace headrace {
@@ -98,7 +99,7 @@ bool EngineImpl::step(bool wait) {
   bool goes_on = true;
   try {
     goes_on = inbox_->drain(scheduler_, *parts_.clock, wait);
-    if (goes_on && !scheduler_.is_idle()) run_step();
+    if (goes_on && !scheduler_.is_idle()) goes_on = run_step_in_turn();
   } catch (const std::bad_alloc&) {
     fail_step(ErrorCode::resource_exhausted, "there was not enough memory for this step", "");
   } catch (const std::exception& fault) {
@@ -108,6 +109,18 @@ bool EngineImpl::step(bool wait) {
   check_when_idle();
   kv_map_.update(scheduler_.cache(), *parts_.clock);
   publish();
+  return goes_on;
+}
+
+bool EngineImpl::run_step_in_turn() {
+  if (options_.turns == nullptr) {
+    run_step();
+    return true;
+  }
+  const StepTurns::Turn turn = options_.turns->take();
+  // What came while others had theirs is in this step.
+  const bool goes_on = inbox_->drain(scheduler_, *parts_.clock, false);
+  if (goes_on && !scheduler_.is_idle()) run_step();
   return goes_on;
 }
 

@@ -116,6 +116,7 @@ class EngineImpl final : public Engine {
   Result<int64_t> check_length(const Request& request) const;
   Result<void> check_logprobs(std::string_view name, int64_t value) const;
   Stream enqueue(Request request, int64_t max_tokens);
+  bool run_step_in_turn();
   void run_step();
   // None throws: they run on the engine's thread, where nobody would catch it.
   void fail_step(ErrorCode code, std::string_view what, std::string_view detail) noexcept;
