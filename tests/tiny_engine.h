@@ -20,11 +20,16 @@
 namespace headrace::tiny {
 
 struct Loaded {
-  explicit Loaded(const test::TinyModel& tiny) {
+  /// `pool`: see CpuBackendOptions.
+  explicit Loaded(const test::TinyModel& tiny, std::shared_ptr<ThreadPool> pool = nullptr) {
     const std::string path = testing::TempDir() + "tiny_engine.gguf";
     tiny.file.write(path);
     checkpoint = std::move(open_checkpoint(path).value());
-    backend = make_cpu_backend({.isa = available_isas().back(), .num_threads = 2});
+    CpuBackendOptions backend_options;
+    backend_options.isa = available_isas().back();
+    backend_options.num_threads = 2;
+    backend_options.pool = std::move(pool);
+    backend = make_cpu_backend(backend_options);
     LoadModelOptions options;
     options.end_tokens = {7};
     model = std::move(load_model(*checkpoint, *backend, options).value());

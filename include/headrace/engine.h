@@ -62,6 +62,17 @@ class Engine {
 
   /// As of the end of the last step. From any thread.
   virtual EngineStats stats() const = 0;
+  /// How long the step under way has not finished a layer; 0 where none is under way: idle, between
+  /// two steps, or another engine's turn. Of a step that is only long it is the time of one layer.
+  /// From any thread; waits for nothing.
+  virtual std::chrono::nanoseconds stalled_for() const = 0;
+  /// A picture of the KV blocks: for each cache group, in the order of EngineStats::groups, the
+  /// states of its blocks in block order, run after run: 'f' free, 'c' cached (a prefix that nobody
+  /// uses), 'h' held by requests; "f120h3c16". At most a quarter of a second old while it is asked
+  /// for at least every five seconds and steps end in time. The first call may return an older
+  /// one; `patience` is how long it may wait for a new one, which comes when the step under way
+  /// ends. Empty where there is no memory. From any thread.
+  virtual std::vector<std::string> kv_map(std::chrono::nanoseconds patience) = 0;
   /// Waits until the engine has done something since it was `seen`, a step in the main, at most
   /// `time`; returns what to call seen now (0: nothing yet). What it told meanwhile is in the
   /// streams, so that one thread can read many: it waits here, then asks each

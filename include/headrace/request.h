@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "headrace/params.h"
 #include "headrace/result.h"
 #include "headrace/stats.h"
+#include "headrace/timeline.h"
 
 namespace headrace {
 
@@ -37,6 +39,7 @@ struct Request {
   /// Whether a lighter model may answer where this one has no room; RequestStats::model names it.
   bool may_use_lighter_model = false;
   bool use_prefix_cache = true;  ///< else neither reads from it nor leaves anything in it
+  bool keeps_timeline = false;   ///< FinishEvent::timeline tells of its steps
 };
 
 enum class FinishReason { stop, length, cancelled };
@@ -76,6 +79,7 @@ struct FinishEvent {
   TokenId stop_token = -1;  ///< the end or stop token that ended it, or -1
   RequestStats stats;
   int32_t choice = 0;
+  std::shared_ptr<const Timeline> timeline;  ///< of this completion, where it was asked for
 };
 
 /// The end of the whole request, with all choices that had not finished.

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/histogram.h"
+
 namespace headrace {
 
 /// Milliseconds and counts of one request.
@@ -57,6 +59,13 @@ struct KvGroupStats {
   uint64_t block_bytes = 0;
 };
 
+/// Rows of a step: vLLM's buckets of iteration_tokens_total.
+inline constexpr std::array<double, 13> kStepRowsBounds{1,   8,    16,   32,   64,   128,  256,
+                                                        512, 1024, 2048, 4096, 8192, 16384};
+/// Seconds of a step.
+inline constexpr std::array<double, 14> kStepSecondsBounds{
+    0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10};
+
 /// An engine at the end of a step. Counters count from its start.
 struct EngineStats {
   // Now.
@@ -89,6 +98,10 @@ struct EngineStats {
   int64_t scheduling_ns = 0;                     ///< planning and committing steps
   int64_t forward_ns = 0;                        ///< the model
   int64_t sampling_ns = 0;                       ///< choosing tokens
+  /// Of the steps that num_steps counts: their rows, and how long they took from planning to the
+  /// tokens.
+  Histogram<kStepRowsBounds.size()> step_rows_histogram{.bounds = kStepRowsBounds};
+  Histogram<kStepSecondsBounds.size()> step_seconds{.bounds = kStepSecondsBounds};
 
   int64_t rung(MemoryRung which) const { return rungs[static_cast<size_t>(which)]; }
   /// Live tokens over slots of held blocks, over all groups by bytes; 1 where nothing is held.

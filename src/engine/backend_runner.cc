@@ -38,7 +38,10 @@ BackendRunner::BackendRunner(Model& model, const BackendRunnerOptions& options,
       clock_(clock),
       max_logit_rows_(logit_rows_of(options, model.info().vocab_size)),
       memory_(model, options.kv_type, options.block_tokens, num_blocks),
-      is_unwanted_([this] { return is_given_up_ = batch_->is_unwanted(); }),
+      is_unwanted_([this] {  // which the model asks before each layer
+        heartbeat().beat(clock_.now_ns());
+        return is_given_up_ = batch_->is_unwanted();
+      }),
       sampler_(model.backend(), max_logit_rows_, model.info().vocab_size) {
   model_.reserve(options.max_step_rows, max_logit_rows_);
 }
@@ -66,6 +69,7 @@ Result<void> BackendRunner::collect(Batch& batch) {
   HEADRACE_TRY(model_.check_weights());
   if (batch.samples.empty()) return {};
   const int64_t start_ns = clock_.now_ns();
+  heartbeat().beat(start_ns);
   sampler_.clear();
   for (const BatchSample& sample : batch.samples) {
     const Sequence& sequence = *sample.sequence;

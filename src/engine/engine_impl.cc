@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/step_turns.h"
 #include "engine/stream_impl.h"
 
 namespace headrace {
@@ -71,6 +72,7 @@ EngineImpl::EngineImpl(EngineParts parts, const EngineOptions& options,
       scheduler_(scheduler_options(options, *parts_.runner, *parts_.random), geometries, num_blocks,
                  *parts_.clock, &room_),
       block_bytes_(std::move(block_bytes)) {
+  kv_map_.update(scheduler_.cache(), *parts_.clock);
   publish();
 }
 
@@ -97,7 +99,7 @@ bool EngineImpl::step(bool wait) {
   bool goes_on = true;
   try {
     goes_on = inbox_->drain(scheduler_, *parts_.clock, wait);
-    if (goes_on && !scheduler_.is_idle()) run_step();
+    if (goes_on && !scheduler_.is_idle()) goes_on = run_step_in_turn();
   } catch (const std::bad_alloc&) {
     fail_step(ErrorCode::resource_exhausted, "there was not enough memory for this step", "");
   } catch (const std::exception& fault) {
@@ -105,12 +107,26 @@ bool EngineImpl::step(bool wait) {
   }
   emit();
   check_when_idle();
+  kv_map_.update(scheduler_.cache(), *parts_.clock);
   publish();
+  return goes_on;
+}
+
+bool EngineImpl::run_step_in_turn() {
+  if (options_.turns == nullptr) {
+    run_step();
+    return true;
+  }
+  const StepTurns::Turn turn = options_.turns->take();
+  // What came while others had theirs is in this step.
+  const bool goes_on = inbox_->drain(scheduler_, *parts_.clock, false);
+  if (goes_on && !scheduler_.is_idle()) run_step();
   return goes_on;
 }
 
 void EngineImpl::run_step() {
   const Clock& clock = *parts_.clock;
+  const StepWatch watch(parts_.runner->heartbeat(), clock);
   const int64_t start_ns = clock.now_ns();
   Batch& batch = scheduler_.plan_step();
   const int64_t planned_ns = clock.now_ns();
@@ -194,6 +210,16 @@ void EngineImpl::update_published() noexcept {
 EngineStats EngineImpl::stats() const {
   const std::lock_guard lock(published_mutex_);
   return published_;
+}
+
+std::vector<std::string> EngineImpl::kv_map(std::chrono::nanoseconds patience) {
+  const int64_t now_ns = parts_.clock->now_ns();
+  if (kv_map_.ask(now_ns)) inbox_->wake();
+  try {
+    return kv_map_.read(now_ns, patience);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
 }
 
 uint64_t EngineImpl::wait_for_news(uint64_t seen, std::chrono::nanoseconds time) {
@@ -330,6 +356,7 @@ Stream EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
         choices.emplace_back(std::make_unique<Sequence>(stream, request, end_tokens, seed, choice));
     sequence->max_tokens = max_tokens;
     sequence->times.submitted_ns = now_ns;
+    if (request->keeps_timeline) sequence->timeline = std::make_shared<TimelineRecorder>(now_ns);
     if (request->timeout_ms > 0) sequence->deadline_ns = now_ns + request->timeout_ms * 1'000'000;
     sequence->cached.shares_prefixes = request->use_prefix_cache;
     sequence->cached.root = root;

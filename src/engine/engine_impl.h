@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backend/kv_view.h"
@@ -21,6 +22,7 @@
 #include "base/random.h"
 #include "engine/engine_options.h"
 #include "engine/inbox.h"
+#include "engine/kv_map.h"
 #include "engine/runner.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/scheduler/waiting_room.h"
@@ -74,6 +76,11 @@ class EngineImpl final : public Engine {
 
   Result<Stream> submit(Request request) override;
   EngineStats stats() const override;
+  std::chrono::nanoseconds stalled_for() const override {
+    return std::chrono::nanoseconds(
+        std::as_const(*parts_.runner).heartbeat().silent_ns(parts_.clock->now_ns()));
+  }
+  std::vector<std::string> kv_map(std::chrono::nanoseconds patience) override;
   uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) override;
   std::vector<KvEvent> take_kv_events() override;
   void clear_prefix_cache() override { inbox_->forget_prefixes(); }
@@ -109,6 +116,7 @@ class EngineImpl final : public Engine {
   Result<int64_t> check_length(const Request& request) const;
   Result<void> check_logprobs(std::string_view name, int64_t value) const;
   Stream enqueue(Request request, int64_t max_tokens);
+  bool run_step_in_turn();
   void run_step();
   // None throws: they run on the engine's thread, where nobody would catch it.
   void fail_step(ErrorCode code, std::string_view what, std::string_view detail) noexcept;
@@ -127,6 +135,7 @@ class EngineImpl final : public Engine {
   WaitingRoom room_;
   Scheduler scheduler_;
   std::vector<uint64_t> block_bytes_;  // by group
+  KvMap kv_map_;
   bool was_busy_ = false;
   std::atomic<uint64_t> next_id_{0};
   std::mutex random_mutex_;  // guards parts_.random

@@ -1,13 +1,16 @@
-// How an engine is set up. Must not know models or threads.
+// How an engine is set up. Must not know models.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "backend/kv_view.h"
 
 namespace headrace {
+
+class StepTurns;
 
 struct EngineOptions {
   KvType kv_type = KvType::f16;
@@ -41,6 +44,9 @@ struct EngineOptions {
   /// Called on the engine's thread when memory runs short, to empty caches of the process; may be
   /// empty.
   std::function<void()> drop_caches{};
+  /// If not null, the engine takes its turn for each step, among all engines that were given the
+  /// same: whose backends share their threads.
+  std::shared_ptr<StepTurns> turns{};
 };
 
 }  // namespace headrace

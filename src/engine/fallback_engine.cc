@@ -37,6 +37,12 @@ class FallbackEngine final : public Engine {
     out.rungs[static_cast<size_t>(MemoryRung::lighter_model)] = num_lighter_.load();
     return out;
   }
+  std::chrono::nanoseconds stalled_for() const override {
+    return std::max(first_->stalled_for(), lighter_->stalled_for());
+  }
+  std::vector<std::string> kv_map(std::chrono::nanoseconds patience) override {
+    return first_->kv_map(patience);
+  }
   // Of both: what is seen counts the news of the two together.
   uint64_t wait_for_news(uint64_t seen, std::chrono::nanoseconds time) override {
     constexpr std::chrono::nanoseconds kLookAfter = std::chrono::milliseconds(1);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "engine/heartbeat.h"
 #include "engine/scheduler/batch.h"
 #include "headrace/model.h"
 #include "headrace/result.h"
@@ -35,6 +36,14 @@ class ModelRunner {
   virtual void read_block(size_t group, int32_t block, int64_t num_tokens,
                           std::span<std::byte> out) const = 0;
   virtual void write_block(size_t group, int32_t block, std::span<const std::byte> in) = 0;
+
+  /// Beaten by the engine when a step begins, and by the runner after each layer of it, so that a
+  /// long step can be told from a stuck one.
+  Heartbeat& heartbeat() { return heartbeat_; }
+  const Heartbeat& heartbeat() const { return heartbeat_; }
+
+ private:
+  Heartbeat heartbeat_;
 };
 
 }  // namespace headrace

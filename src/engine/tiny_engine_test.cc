@@ -2,11 +2,13 @@
 // and in company.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
 
+#include "engine/backend_runner.h"
 #include "engine/engine_impl.h"
 #include "engine/kv_memory.h"
 #include "engine/session/session.h"
@@ -113,6 +115,47 @@ TEST(TinyEngine, AnswersDoNotDependOnCompany) {
       }
     }
   }
+}
+
+/// Real time, and how often it was looked at.
+class CountedClock final : public Clock {
+ public:
+  int64_t now_ns() const override {
+    ++num_looks;
+    return clock_.now_ns();
+  }
+  int64_t unix_seconds() const override { return clock_.unix_seconds(); }
+  mutable std::atomic<int64_t> num_looks = 0;
+
+ private:
+  SystemClock clock_;
+};
+
+// The time stamp that tells a long step from a stuck one.
+TEST(TinyEngine, EveryLayerBeats) {
+  const Loaded loaded = tiny_gemma3();
+  const CountedClock clock;
+  const auto geometries = cache_geometries(*loaded.model, 16);
+  EngineOptions options;
+  options.context = 64;
+  options.kv_tokens = 64;
+  const auto num_blocks = engine_blocks(options, geometries);
+  EngineParts parts;
+  auto made =
+      std::make_unique<BackendRunner>(*loaded.model, BackendRunnerOptions(), num_blocks, clock);
+  const BackendRunner& runner = *made;
+  parts.runner = std::move(made);
+  parts.clock = std::make_shared<SystemClock>();
+  parts.random = std::make_shared<SystemRandom>();
+  EngineImpl engine(std::move(parts), options, geometries, num_blocks);
+  Request request;
+  request.prompt = {1, 2, 3};
+  request.stop.max_tokens = 1;
+  Stream stream = std::move(engine.submit(request).value());
+  engine.step(false);
+  constexpr int64_t kLooksOfSampling = 5;
+  EXPECT_EQ(clock.num_looks, loaded.model->info().num_layers + kLooksOfSampling);
+  EXPECT_EQ(runner.heartbeat().silent_ns(clock.now_ns()), 0) << "the step is over";
 }
 
 // A weight that is no number: every request fails clearly and the engine lives.

@@ -1,9 +1,11 @@
 // What the CPU backend's operations share: kernels, threads and scratch memory. Not thread-safe:
-// one operation at a time.
+// one operation at a time, over all contexts of a pool.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/attention_plan.h"
@@ -29,7 +31,10 @@ constexpr int64_t in_lines(int64_t floats) {
 
 struct CpuContext {
   CpuContext(const KernelTable& table, int num_threads, bool pin = false)
-      : kernels(table), pool(num_threads, pin) {}
+      : CpuContext(table, std::make_shared<ThreadPool>(num_threads, pin)) {}
+  /// With threads that other contexts use too.
+  CpuContext(const KernelTable& table, std::shared_ptr<ThreadPool> threads)
+      : kernels(table), pool(*threads), pool_(std::move(threads)) {}
 
   /// At least `size` floats of scratch, 64-byte aligned, kept from one operation to the next.
   float* scratch(size_t size) {
@@ -110,12 +115,13 @@ struct CpuContext {
   }
 
   const KernelTable& kernels;
-  ThreadPool pool;
+  ThreadPool& pool;
   // Lists that operations make anew, kept for their memory.
   std::vector<QueryTile> query_tiles;
   std::vector<PanelRows> panel_rows;
 
  private:
+  const std::shared_ptr<ThreadPool> pool_;
   std::vector<float> scratch_;
   std::vector<float> float_rows_;
   Buffer panels_;

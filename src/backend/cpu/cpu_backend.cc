@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/context.h"
@@ -21,8 +22,8 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const KernelTable& kernels, int num_threads, bool pin, bool searches_top)
-      : context_(kernels, num_threads, pin), searches_top_(searches_top) {}
+  CpuBackend(const KernelTable& kernels, std::shared_ptr<ThreadPool> pool, bool searches_top)
+      : context_(kernels, std::move(pool)), searches_top_(searches_top) {}
 
   std::string description() const override { return "cpu " + std::string(context_.kernels.name); }
   int num_threads() const override { return context_.pool.num_threads(); }
@@ -220,12 +221,15 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options) {
-  return std::make_unique<CpuBackend>(kernel_table(options.isa), options.num_threads, options.pin,
+  auto pool =
+      options.pool ? options.pool : std::make_shared<ThreadPool>(options.num_threads, options.pin);
+  return std::make_unique<CpuBackend>(kernel_table(options.isa), std::move(pool),
                                       options.searches_top);
 }
 
 std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, int num_threads, bool pin) {
-  return std::make_unique<CpuBackend>(kernels, num_threads, pin, true);
+  return std::make_unique<CpuBackend>(kernels, std::make_shared<ThreadPool>(num_threads, pin),
+                                      true);
 }
 
 }  // namespace headrace

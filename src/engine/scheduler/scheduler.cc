@@ -122,7 +122,9 @@ void Scheduler::note_paused() {
     const bool was_paused = std::exchange(sequence->is_paused, sequence->stream->is_full());
     if (!sequence->is_paused) continue;
     ++num_paused_;
-    if (!was_paused) ++stats_.num_pauses;
+    if (was_paused) continue;
+    ++stats_.num_pauses;
+    if (sequence->timeline) sequence->timeline->note_pause();
   }
 }
 
@@ -236,7 +238,7 @@ void Scheduler::preempt(Sequence& sequence) {
     batch_limit_ = limit;
     count(MemoryRung::lower_batch);
   }
-  ++sequence.num_preemptions;
+  note_preemption(sequence);
   count(MemoryRung::preempt);
   let_go(sequence, true);
   std::erase(running_, &sequence);
@@ -308,15 +310,34 @@ void Scheduler::commit() {
     if (sequence.has_ended) continue;  // with another choice of its request
     sequence.num_computed += part.num_rows;
     cache_.advance(sequence.cached, sequence.tokens, sequence.num_computed);
+    if (sequence.timeline) record_step(part, now_ns);
     if (part.sample < 0) continue;
     commit_token(sequence, batch_.samples[static_cast<size_t>(part.sample)], now_ns);
   }
   ++stats_.num_steps;
   stats_.step_rows += batch_.num_rows();
+  stats_.step_rows_histogram.add(static_cast<double>(batch_.num_rows()));
+  stats_.step_seconds.add(static_cast<double>(now_ns - planned_ns_) * 1e-9);
   last_sampling_ns_ = batch_.sampling_ns;
   pacer_.observe(num_generating_, num_prompt_rows_, now_ns - planned_ns_);
   batch_.clear();
   remove_ended();
+}
+
+void Scheduler::record_step(const BatchSequence& part, int64_t now_ns) noexcept {
+  const Sequence& sequence = *part.sequence;
+  TimelineRecorder::Step step;
+  step.start_ns = planned_ns_;
+  step.end_ns = now_ns;
+  step.rows = part.num_rows;
+  step.step_rows = batch_.num_rows();
+  step.step_sequences = static_cast<int64_t>(batch_.sequences.size());
+  if (part.sample >= 0) {
+    const BatchSample& sample = batch_.samples[static_cast<size_t>(part.sample)];
+    step.sampling_ns = sample.sampling_ns;
+    step.gave_token = !sample.error && sequence.num_tokens() < sequence.max_tokens;
+  }
+  sequence.timeline->add(step);
 }
 
 // An event with what was looked up of the prompt. Only this may throw: what was not told is looked

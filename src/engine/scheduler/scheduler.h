@@ -138,6 +138,7 @@ class Scheduler {
   int64_t plan_prompt(Sequence& sequence);
   void add_rows(Sequence& sequence, int64_t num_rows);
   void reserve_commit();
+  void record_step(const BatchSequence& part, int64_t now_ns) noexcept;
   void commit_token(Sequence& sequence, BatchSample& sample, int64_t now_ns);
   void commit_scores(const BatchSequence& part);
 
@@ -175,6 +176,10 @@ class Scheduler {
   void expire(int64_t now_ns);
   void note_pressure();
   void check_owners(size_t group) const;
+  static void note_preemption(Sequence& sequence) noexcept {
+    ++sequence.num_preemptions;
+    if (sequence.timeline) sequence.timeline->note_preemption();
+  }
   void count(MemoryRung rung) { ++stats_.rungs[static_cast<size_t>(rung)]; }
 
   const SchedulerOptions options_;

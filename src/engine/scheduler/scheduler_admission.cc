@@ -110,7 +110,7 @@ bool Scheduler::yield_paused() {
     return false;
   }
   Sequence& sequence = *last_to_run();
-  ++sequence.num_preemptions;
+  note_preemption(sequence);
   let_go(sequence, true);
   std::erase(running_, &sequence);
   waiting_.add(sequence, clock_.now_ns());

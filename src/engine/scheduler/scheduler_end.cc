@@ -32,6 +32,13 @@ RequestStats stats_of(const Sequence& sequence, int64_t now_ns, const std::strin
   return stats;
 }
 
+/// Of a completion that ends now; null where none was kept.
+std::shared_ptr<const Timeline> timeline_of(const Sequence& sequence, int64_t now_ns) {
+  if (sequence.timeline == nullptr) return nullptr;
+  sequence.timeline->end(now_ns);
+  return {sequence.timeline, &sequence.timeline->timeline()};
+}
+
 Error deadline_error(const Request& request) {
   return {ErrorCode::deadline_exceeded,
           "the time of " + std::to_string(request.timeout_ms) + " ms for this request has passed",
@@ -110,10 +117,10 @@ void Scheduler::finish(Sequence& sequence, FinishReason reason, TokenId stop_tok
       ++stats_.num_cancelled;
       break;
   }
+  const int64_t now_ns = clock_.now_ns();
   try {
-    end(sequence,
-        FinishEvent{reason, stop_token, stats_of(sequence, clock_.now_ns(), options_.model_name),
-                    sequence.choice});
+    end(sequence, FinishEvent{reason, stop_token, stats_of(sequence, now_ns, options_.model_name),
+                              sequence.choice, timeline_of(sequence, now_ns)});
   } catch (const std::bad_alloc&) {
     break_off(*sequence.stream);
   }
@@ -231,6 +238,7 @@ void Scheduler::expire(int64_t now_ns) {
 // It runs no more, nothing of what it computed last is known, and it begins again.
 void Scheduler::restart(Sequence& sequence) {
   let_go(sequence, false);
+  if (sequence.timeline) sequence.timeline->note_preemption();
   std::erase(running_, &sequence);
   waiting_.add(sequence, clock_.now_ns());
 }

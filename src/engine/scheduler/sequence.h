@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/scheduler/timeline_recorder.h"
 #include "engine/stream_impl.h"
 #include "headrace/request.h"
 #include "kv/kv_cache.h"
@@ -68,6 +69,7 @@ struct Sequence {
   int64_t num_found = -1;  ///< prompt tokens that were cached when it began; -1: not yet
   int64_t num_preemptions = 0;
   SequenceTimes times;
+  std::shared_ptr<TimelineRecorder> timeline;  ///< null where its request keeps none
 
   // Of the scheduler.
   WaitingKey key;
