@@ -8,6 +8,7 @@ namespace headrace::cli {
 Command run_command();
 Command chat_command();
 Command batch_command();
+Command serve_command();
 Command tokenize_command();
 Command detokenize_command();
 Command render_command();

@@ -42,8 +42,8 @@ struct Route {
 std::span<const Route> routes();
 
 struct FoundRoute {
-  const Route* route = nullptr;   ///< null: 404, or 405
-  bool is_other_method = false;   ///< there is such a path
+  const Route* route = nullptr;  ///< null: 404, or 405
+  bool is_other_method = false;  ///< there is such a path
 };
 FoundRoute find_route(std::string_view method, std::string_view path);
 

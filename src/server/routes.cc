@@ -40,8 +40,9 @@ FoundRoute find_route(std::string_view method, std::string_view path) {
   FoundRoute out;
   const std::string_view asked = method == "HEAD" ? "GET" : method;
   for (const Route& each : kRoutes) {
-    const bool fits = each.takes_rest ? path.starts_with(each.path) && path.size() > each.path.size()
-                                      : path == each.path;
+    const bool fits = each.takes_rest
+                          ? path.starts_with(each.path) && path.size() > each.path.size()
+                          : path == each.path;
     if (!fits) continue;
     if (each.method == asked) {
       out.route = &each;

@@ -45,6 +45,9 @@ class ServerImpl final : public Server {
       return refusal;
     };
     handlers.handle = [this](ExchangePtr exchange) { handle(std::move(exchange)); };
+    handlers.decorate = [this](const HttpRequest& request, HttpReply& reply) {
+      allow_origin(state_, request, reply);
+    };
     handlers.error_body = error_body;
     handlers.headers = {{"Server", "headrace/" + state_.options.version},
                         {"X-Content-Type-Options", "nosniff"}};
@@ -83,15 +86,17 @@ class ServerImpl final : public Server {
     const FoundRoute found = find_route(request.method, request.path);
     const bool is_public = found.route != nullptr && found.route->access == Access::everyone;
     if (!is_public && !state_.options.keys.empty() && key_of(state_, request) == nullptr) {
-      HttpReply out = error_reply(401, given_key(request).empty()
-                                           ? "This server wants an API key: Authorization: Bearer KEY."
-                                           : "The API key is not one of this server's.");
+      HttpReply out =
+          error_reply(401, given_key(request).empty()
+                               ? "This server wants an API key: Authorization: Bearer KEY."
+                               : "The API key is not one of this server's.");
       out.headers.push_back({"WWW-Authenticate", "Bearer"});
       return out;
     }
     if (found.route == nullptr) {
       return found.is_other_method
-                 ? error_reply(405, "This address exists, but not for " + shown(request.method) + ".")
+                 ? error_reply(405,
+                               "This address exists, but not for " + shown(request.method) + ".")
                  : error_reply(404, "There is no " + shown(request.path) + " here.");
     }
     return check_readiness(*found.route, request);

@@ -20,10 +20,10 @@ struct ServerOptions {
   /// Prefixes are shared among all keys, which lets one tell from the time of an answer what
   /// another has asked.
   bool shares_prefixes = false;
-  size_t max_unsent_bytes = 256 << 10;  ///< of a streamed answer; then its sequences pause
-  std::chrono::milliseconds keep_alive{15'000};      ///< between two signs of life in a stream
-  std::chrono::milliseconds stuck_after{10'000};     ///< a step in which no layer ended
-  std::chrono::milliseconds drain_time{30'000};      ///< that running requests have to end
+  size_t max_unsent_bytes = 256 << 10;           ///< of a streamed answer; then its sequences pause
+  std::chrono::milliseconds keep_alive{15'000};  ///< between two signs of life in a stream
+  std::chrono::milliseconds stuck_after{10'000};  ///< a step in which no layer ended
+  std::chrono::milliseconds drain_time{30'000};   ///< that running requests have to end
   bool has_page = true;
   std::string version = "0";
 };

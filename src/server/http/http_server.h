@@ -54,6 +54,8 @@ struct HttpHandlers {
   std::function<std::string(int status, const std::string& message)> error_body;
   /// Headers of every reply.
   std::vector<HttpHeader> headers;
+  /// Adds to a reply, whole or streamed, what goes with its request. On the I/O thread.
+  std::function<void(const HttpRequest&, HttpReply&)> decorate;
 };
 
 /// Counts since the start, and now.

@@ -368,6 +368,7 @@ class Session : public std::enable_shared_from_this<Session> {
       if (out.head) {
         head = std::move(*out.head);
         is_stream = !out.is_whole;
+        context_->handlers.decorate(exchange_->request(), head.reply);
         if (head.reply.closes || context_->is_draining) framing_.keeps_alive = false;
         if (is_stream && framing_.is_http_1_0) framing_.keeps_alive = false;
         bytes =

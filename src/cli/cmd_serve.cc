@@ -1,0 +1,175 @@
+// headrace serve: answers requests over HTTP.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "app/sampling_defaults.h"
+#include "base/clock.h"
+#include "base/os/signals.h"
+#include "cli/commands.h"
+#include "cli/model_options.h"
+#include "cli/parse_bytes.h"
+#include "cli/report.h"
+#include "cli/sampling_options.h"
+#include "cli/serve_options.h"
+#include "cli/served_model.h"
+#include "server/server.h"
+
+namespace headrace::cli {
+namespace {
+
+using server::ModelEntry;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLookAtSignals{50};
+/// Unread events of a stream, besides those that wait in the server.
+constexpr int64_t kMaxUnreadBytes = 64 << 10;
+
+EngineOptions engine_options(const ServeArgs& args) {
+  EngineOptions options;
+  options.max_sequences = args.max_sequences;
+  options.prefix_cache = !args.no_prefix_cache;
+  options.max_wait_ms = args.max_wait_ms;
+  options.max_slowdown = args.max_slowdown;
+  options.max_waiting = std::clamp<int64_t>(args.max_queue, 1, 1 << 20);
+  options.max_unread_bytes = kMaxUnreadBytes;
+  if (!args.kv_memory.empty()) options.kv_bytes = *parse_bytes(args.kv_memory);
+  return options;
+}
+
+/// Opens one model and starts its engine.
+Result<std::unique_ptr<ModelEntry>> load(const ServeArgs& args, const ModelReference& reference) {
+  const SystemClock clock;
+  const int64_t begun_ns = clock.now_ns();
+  ModelArgs model_args = args.model;
+  model_args.model = reference.model;
+  HEADRACE_ASSIGN(std::shared_ptr<OpenedModel> opened, open_model_of(model_args, true, false));
+  std::vector<std::string> ignored_keys;
+  const SamplingParams defaults = sampling_defaults(opened->checkpoint->metadata(), ignored_keys);
+  for (const std::string& text : ignored_keys) warn(text);
+  HEADRACE_ASSIGN(SamplingParams sampling,
+                  sampling_of(args.sampling, defaults, opened->model->info().vocab_size));
+  auto served = served_model(*opened, std::move(sampling), stop_of(args.sampling));
+  auto engine = opened->start_engine(engine_options(args));
+  if (!engine.ok()) {
+    if (engine.error().where == "kv_bytes") engine.error().where = "--kv-memory";
+    return std::move(engine).error();
+  }
+  served.max_context = (*engine)->max_context();
+  if (!reference.name.empty()) served.name = reference.name;
+  served.answers_any_name = args.models.size() <= 1;
+  auto entry = std::make_unique<ModelEntry>();
+  entry->served = std::make_shared<const api::ServedModel>(std::move(served));
+  entry->keeps = opened;
+  entry->engine = std::move(engine).value();
+  entry->loaded_unix_seconds = clock.unix_seconds();
+  entry->seconds_to_load = static_cast<double>(clock.now_ns() - begun_ns) * 1e-9;
+  entry->path = reference.model;
+  return entry;
+}
+
+Result<std::vector<std::unique_ptr<ModelEntry>>> load_all(const ServeArgs& args) {
+  std::vector<std::string> references = args.models;
+  if (references.empty()) references.emplace_back();
+  std::vector<std::unique_ptr<ModelEntry>> out;
+  for (const std::string& text : references) {
+    ModelReference reference = model_reference(text);
+    if (reference.name.empty()) reference.name = args.served_name;
+    HEADRACE_ASSIGN(auto entry, load(args, reference));
+    for (const auto& other : out) {
+      if (other->name() != entry->name()) continue;
+      return Error{ErrorCode::invalid_argument, "two models are called " + entry->name(), "-m",
+                   "name them: -m NAME=MODEL"};
+    }
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+std::string address_text(const ServeArgs& args, const server::Server& server) {
+  if (!args.unix_socket.empty()) return args.unix_socket;
+  const bool is_v6 = args.host.find(':') != args.host.npos;
+  return fmt::format("{}://{}{}{}:{}", args.tls_key.empty() ? "http" : "https", is_v6 ? "[" : "",
+                     args.host, is_v6 ? "]" : "", server.port());
+}
+
+/// Until a signal comes.
+void wait_for_signal() {
+  while (!InterruptGuard::interrupted()) std::this_thread::sleep_for(kLookAtSignals);
+  InterruptGuard::clear();
+}
+
+/// Running requests end in their time; a second signal ends all at once.
+void drain(const ServeArgs& args, server::Server& server) {
+  server.drain();
+  const auto end =
+      std::chrono::steady_clock::now() + milliseconds(static_cast<int64_t>(args.drain_time * 1e3));
+  while (server.num_under_way() > 0 && std::chrono::steady_clock::now() < end) {
+    if (InterruptGuard::interrupted()) std::_Exit(kFailed);
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+}
+
+Result<int> run_checked(const ServeArgs& args) {
+  auto options = server_options(args);
+  if (!options.ok()) return fail_usage("serve", options.error(), false);
+  if (const auto right = check_sampling(args.sampling); !right.ok()) {
+    return fail_usage("serve", right.error(), false);
+  }
+  if (!args.kv_memory.empty()) {
+    if (auto bytes = parse_bytes(args.kv_memory); !bytes.ok()) {
+      return fail_usage("serve", std::move(bytes).error().at("--kv-memory"), false);
+    }
+  }
+  const InterruptGuard guard({.catch_terminate = true});
+  HEADRACE_ASSIGN(const auto server, server::start_server(std::move(options).value(), nullptr));
+  HEADRACE_ASSIGN(auto models, load_all(args));
+  if (InterruptGuard::interrupted()) return kDone;
+  std::string names;
+  for (const auto& each : models) names += (names.empty() ? "" : ", ") + each->name();
+  server->set_models(std::move(models));
+  if (!args.quiet) {
+    fmt::print(stderr, "headrace serves {} at {}\n", names, address_text(args, *server));
+  }
+  wait_for_signal();
+  if (!args.quiet) fmt::print(stderr, "headrace: ending, when those under way are answered\n");
+  drain(args, *server);
+  server->stop();
+  return kDone;
+}
+
+}  // namespace
+
+Command serve_command() {
+  auto args = std::make_shared<ServeArgs>();
+  Command command;
+  command.name = "serve";
+  command.summary = "Answer requests over HTTP, as OpenAI's API does, with a chat page";
+  command.description =
+      "The server speaks OpenAI's API at /v1, so that its clients work by their base address "
+      "alone, and has a chat page at /. While models are loaded requests are answered 503; /health "
+      "tells when they are ready.\n"
+      "Ctrl-C or SIGTERM ends it: new requests are answered 503, those under way have --drain-time "
+      "to end; a second signal ends it at once.";
+  add_serve_options(command.options, *args);
+  command.examples = {
+      {"headrace serve", "the default model at http://127.0.0.1:8080"},
+      {"headrace serve -m model.gguf --host 0.0.0.0 --api-key-file keys.txt -np 64",
+       "for a team, with a key for each"},
+      {"headrace serve -m small=a.gguf -m large=b.gguf", "two models, chosen by a request's model"},
+  };
+  command.run = [args = args.get()] {
+    auto result = run_checked(*args);
+    return result.ok() ? *result : fail(result.error(), false);
+  };
+  command.state = args;
+  return command;
+}
+
+}  // namespace headrace::cli
