@@ -12,7 +12,7 @@
 #include "api/batch_line.h"
 #include "api/error_json.h"
 #include "api/json_body.h"
-#include "api/response_json.h"
+#include "api/protocol.h"
 #include "text/test_vocabulary.h"
 #include "text/unicode.h"
 
@@ -68,8 +68,13 @@ void check_error(const Error& error) {
   check(!Json::parse(api::error_json(sent))["error"]["message"].get<std::string>().empty());
 }
 
-void check_answer(const Scene& scene, const api::PreparedRequest& request,
-                  std::string_view tokens) {
+template <class T>
+std::shared_ptr<const T> unowned(const T& value) {
+  return {std::shared_ptr<const T>(), &value};
+}
+
+void check_answer(const Scene& scene, const api::Protocol& protocol,
+                  const api::PreparedRequest& request, std::string_view tokens) {
   api::Answer answer(request, scene.model.tokenizer);
   for (size_t prompt = 0; prompt < request.requests.size(); ++prompt) {
     const int32_t num_choices = request.requests[prompt].num_choices;
@@ -90,7 +95,8 @@ void check_answer(const Scene& scene, const api::PreparedRequest& request,
     }
   }
   check(!answer.has_failed());
-  const std::string body = api::response_json({"id", 1}, request, answer, scene.model);
+  const std::string body =
+      protocol.make_format({"id", 1}, unowned(request), unowned(scene.model))->whole(answer);
   check(text::replace_invalid(body) == body);
   check(Json::parse(body)["choices"].size() == answer.choices().size());
   if (request.params.stop.min_tokens > 0) return;
@@ -124,7 +130,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view tokens =
       zero == std::string_view::npos ? std::string_view() : input.substr(zero + 1);
 
-  auto endpoint = (data[0] & 1) != 0 ? api::Endpoint::chat_completions : api::Endpoint::completions;
+  const api::Protocol* protocol =
+      api::protocol_at((data[0] & 1) != 0 ? "/v1/chat/completions" : "/v1/completions");
   Json body;
   if ((data[0] & 2) != 0) {
     const api::BatchLine line =
@@ -137,18 +144,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       check_error(*line.error);
       return 0;
     }
-    endpoint = line.endpoint;
+    protocol = line.protocol;
     body = *line.body;
   } else if (const auto read = api::parse_body(text, scene.model.limits, body); !read.ok()) {
     check_error(read.error());
     return 0;
   }
-  const auto request = api::prepare_request(endpoint, body, scene.model, FixedClock());
+  const auto request = protocol->prepare(body, scene.model, FixedClock());
   if (!request.ok()) {
     check_error(request.error());
     return 0;
   }
   check_limits(*request, scene.model);
-  check_answer(scene, *request, tokens);
+  check_answer(scene, *protocol, *request, tokens);
   return 0;
 }

@@ -64,7 +64,16 @@ void Answer::fail(Error error) {
 }
 
 void Answer::take_token(size_t choice, const TokenEvent& token) {
-  choices_[choice].text += texts_[choice].push(token);
+  Choice& out = choices_[choice];
+  out.text += texts_[choice].push(token);
+  out.num_tokens = texts_[choice].num_tokens();
+  take_kept(choice);
+}
+
+void Answer::take_kept(size_t choice) {
+  if (!keeps_tokens_) return;
+  auto& known = choices_[choice].tokens;
+  for (TokenText& token : texts_[choice].take_tokens()) known.push_back(std::move(token));
 }
 
 void Answer::take_finish(size_t choice, const FinishEvent& finish) {
@@ -73,7 +82,7 @@ void Answer::take_finish(size_t choice, const FinishEvent& finish) {
   out.text += text.finish();
   out.stats = finish.stats;
   out.num_tokens = text.num_tokens();
-  if (keeps_tokens_) out.tokens = text.take_tokens();
+  take_kept(choice);
   if (text.has_stopped()) {
     out.end = ChoiceEnd::stop;
     out.stop_string = text.stop();

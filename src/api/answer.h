@@ -17,12 +17,15 @@ namespace headrace::api {
 enum class ChoiceEnd : uint8_t { running, stop, length };
 
 struct Choice {
-  std::string text;  ///< without an echo of the prompt
+  /// Without an echo of the prompt. It only grows, by whole characters, and never has a part of a
+  /// stop string in it.
+  std::string text;
   ChoiceEnd end = ChoiceEnd::running;
   std::optional<std::string> stop_string;  ///< that ended it
   TokenId stop_token = -1;
   int64_t num_tokens = 0;
-  std::vector<TokenText> tokens;  ///< if log-probabilities were asked for
+  std::vector<TokenText>
+      tokens;  ///< if log-probabilities were asked for; those in `text` as a whole
   RequestStats stats;
 };
 
@@ -80,6 +83,7 @@ class Answer {
 
  private:
   void take_token(size_t choice, const TokenEvent& token);
+  void take_kept(size_t choice);
   void take_finish(size_t choice, const FinishEvent& finish);
 
   size_t num_choices_;  ///< of each prompt

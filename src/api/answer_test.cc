@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "api/response_json.h"
+#include "api/protocol.h"
 #include "api/test_model.h"
 
 namespace headrace::api {
@@ -16,6 +16,7 @@ namespace {
 struct Scene {
   std::unique_ptr<TestModel> model = make_test_model();
   PreparedRequest request;
+  std::string_view path = "/v1/completions";
 
   Scene() { request.requests.resize(1); }
 
@@ -32,9 +33,12 @@ struct Scene {
     return out;
   }
   Answer answer() const { return Answer(request, model->model.tokenizer); }
-  Json json(const Answer& answer) const {
-    return Json::parse(response_json({"cmpl-1", 5}, request, answer, model->model));
+  std::string whole(const Answer& answer) const {
+    const std::shared_ptr<const PreparedRequest> shared(std::shared_ptr<int>(), &request);
+    const std::shared_ptr<const ServedModel> served(std::shared_ptr<int>(), &model->model);
+    return protocol_at(path)->make_format({"cmpl-1", 5}, shared, served)->whole(answer);
   }
+  Json json(const Answer& answer) const { return Json::parse(whole(answer)); }
 };
 
 TokenEvent token(TokenId id, int32_t choice = 0, float logprob = -0.5F,
@@ -76,7 +80,7 @@ TEST(Answer, ACompletion) {
 
 TEST(Answer, AChatWithLogprobs) {
   Scene scene;
-  scene.request.endpoint = Endpoint::chat_completions;
+  scene.path = "/v1/chat/completions";
   scene.request.params.num_logprobs = 1;
   scene.request.warnings = {"careful"};
   Answer answer = scene.answer();
@@ -266,7 +270,7 @@ TEST(Answer, NoNaNInJson) {
   FinishEvent end = finish(FinishReason::length);
   end.stats.decode_ms = std::numeric_limits<double>::infinity();
   answer.take(0, end);
-  const std::string text = response_json({"x", 0}, scene.request, answer, scene.model->model);
+  const std::string text = scene.whole(answer);
   EXPECT_EQ(text.find("nan"), std::string::npos);
   EXPECT_EQ(text.find("inf"), std::string::npos);
   EXPECT_EQ(Json::parse(text)["timings"]["tokenize_ms"], 0);

@@ -35,13 +35,13 @@ Result<void> read_line(Json& json, const RequestLimits& limits, BatchLine& line)
     HEADRACE_TRY(fields.status());
     return missing_value("url", kUrls);
   }
-  const auto endpoint = endpoint_at(text);
-  if (!endpoint) {
+  const Protocol* const protocol = protocol_at(text);
+  if (protocol == nullptr || !protocol->is_in_batch_files) {
     Error error = wrong_value("url", kUrls, text);
     error.code = ErrorCode::not_found;
     return error;
   }
-  line.endpoint = *endpoint;
+  line.protocol = protocol;
   const Json* const body = fields.find("body");
   HEADRACE_TRY(fields.status());
   if (body == nullptr) return missing_value("", "an object as body");

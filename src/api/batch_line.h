@@ -13,7 +13,7 @@
 #include "api/error_json.h"
 #include "api/json.h"
 #include "api/limits.h"
-#include "api/prepared_request.h"
+#include "api/protocol.h"
 #include "headrace/result.h"
 
 namespace headrace::api {
@@ -24,7 +24,7 @@ struct BatchLine {
   Digest key{};        ///< of its text: the answer carries it
   std::optional<std::string> custom_id;
   std::optional<Error> error;  ///< what is wrong with the line itself; else the rest is set
-  Endpoint endpoint = Endpoint::completions;
+  const Protocol* protocol = nullptr;
   std::shared_ptr<const Json> body;
   std::vector<std::string> warnings;  ///< fields beside the body that nobody knows
 };

@@ -19,7 +19,7 @@ TEST(BatchLine, AGoodOne) {
       line_of(R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"n":1}})");
   ASSERT_FALSE(line.error) << line.error->to_string();
   EXPECT_EQ(line.custom_id, "a");
-  EXPECT_EQ(line.endpoint, Endpoint::chat_completions);
+  EXPECT_EQ(line.protocol, protocol_at("/v1/chat/completions"));
   EXPECT_EQ(line.body->dump(), R"({"n":1})");
   EXPECT_FALSE(line_of(R"({"custom_id":"a","url":"/v1/completions","body":{}})").error);
 }

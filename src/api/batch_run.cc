@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -13,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/response_json.h"
+#include "api/protocol.h"
 
 namespace headrace::api {
 namespace {
@@ -41,6 +42,12 @@ bool is_fault(const Error& error) {
     default:
       return false;
   }
+}
+
+/// For who does not outlive `value`.
+template <class T>
+std::shared_ptr<const T> unowned(const T& value) {
+  return {std::shared_ptr<const T>(), &value};
 }
 
 class Run {
@@ -187,16 +194,15 @@ class Run {
   }
 
   Result<std::string> body_of(const BatchLine& line, Usage& usage) {
-    HEADRACE_ASSIGN(PreparedRequest request,
-                    prepare_request(line.endpoint, *line.body, model_, clock_));
+    HEADRACE_ASSIGN(PreparedRequest request, line.protocol->prepare(*line.body, model_, clock_));
     request.warnings.insert(request.warnings.end(), line.warnings.begin(), line.warnings.end());
     for (;;) {
       auto answer = hooks_.answer(request, [this] { return is_stopping(); });
       if (answer.ok()) {
         usage = answer->usage();
-        const ResponseHead head{std::string(id_prefix(line.endpoint)) + hex_of(line.key),
+        const ResponseHead head{std::string(line.protocol->id_prefix) + hex_of(line.key),
                                 clock_.unix_seconds()};
-        return response_json(head, request, *answer, model_);
+        return line.protocol->make_format(head, unowned(request), unowned(model_))->whole(*answer);
       }
       if (answer.error().code != ErrorCode::overloaded) return std::move(answer).error();
       if (is_stopping()) return Error{ErrorCode::cancelled, "interrupted", "", ""};

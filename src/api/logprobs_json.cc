@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 #include "text/detokenizer.h"
 #include "text/unicode.h"
@@ -53,57 +55,12 @@ Json one_chat_token(TokenId id, float logprob, const Tokenizer& tokenizer) {
       {"token", token_text(id, tokenizer)}, {"logprob", json_logprob(logprob)}, {"bytes", list}};
 }
 
-/// The four lists of a completion, filled token by token.
-struct Lists {
-  Json tokens = Json::array();
-  Json token_logprobs = Json::array();
-  Json top_logprobs = Json::array();
-  Json text_offset = Json::array();
-
-  void add(TokenId id, size_t offset, const Tokenizer& tokenizer) {
-    tokens.push_back(token_key(id, tokenizer));
-    text_offset.push_back(offset);
-  }
-  void add_unknown() {
-    token_logprobs.push_back(nullptr);
-    top_logprobs.push_back(nullptr);
-  }
-  void add_known(TokenId id, float logprob, const std::vector<TokenLogprob>& top, int32_t num_top,
-                 const Tokenizer& tokenizer) {
-    token_logprobs.push_back(json_logprob(logprob));
-    Json told = Json::object();
-    for (size_t i = 0; i < num_told(top, num_top); ++i) {
-      told.emplace(token_key(top[i].id, tokenizer), json_logprob(top[i].logprob));
-    }
-    told.emplace(token_key(id, tokenizer), json_logprob(logprob));
-    top_logprobs.push_back(std::move(told));
-  }
-};
-
-/// In the characters of `echo`, as far as its tokens spell it.
-void add_prompt(Lists& lists, const std::string& echo, const PromptTokens& prompt, int32_t num_top,
-                const std::shared_ptr<const Tokenizer>& tokenizer) {
-  // A text's own prompt lacks the tokens that were put around it.
-  const bool skips_special = tokenizer->decode(prompt.ids, false) != echo;
-  Detokenizer detokenizer(tokenizer, skips_special);
-  size_t offset = 0;
-  for (size_t i = 0; i < prompt.ids.size(); ++i) {
-    lists.add(prompt.ids[i], offset, *tokenizer);
-    offset += num_characters(detokenizer.push(prompt.ids[i]));
-    if (i == 0 || i > prompt.logprobs.size()) {
-      lists.add_unknown();
-    } else {
-      const PromptLogprob& known = prompt.logprobs[i - 1];
-      lists.add_known(prompt.ids[i], known.token.logprob, known.top, num_top, *tokenizer);
-    }
-  }
-}
-
 }  // namespace
 
-Json chat_logprobs(const Choice& choice, int32_t num_top, const Tokenizer& tokenizer) {
+Json chat_logprobs(const Choice& choice, size_t first, int32_t num_top,
+                   const Tokenizer& tokenizer) {
   Json content = Json::array();
-  for (const TokenText& token : choice.tokens) {
+  for (const TokenText& token : std::span(choice.tokens).subspan(first)) {
     Json entry = one_chat_token(token.id, token.logprob, tokenizer);
     Json top = Json::array();
     for (size_t i = 0; i < num_told(token.top, num_top); ++i) {
@@ -115,25 +72,61 @@ Json chat_logprobs(const Choice& choice, int32_t num_top, const Tokenizer& token
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
-Json completion_logprobs(const Choice& choice, const std::string* echo, const PromptTokens& prompt,
-                         int32_t num_top, const std::shared_ptr<const Tokenizer>& tokenizer) {
-  Lists lists;
+CompletionLogprobs::CompletionLogprobs(int32_t num_top, std::shared_ptr<const Tokenizer> tokenizer,
+                                       TextPlace& place)
+    : num_top_(num_top), tokenizer_(std::move(tokenizer)), place_(place) {}
+
+void CompletionLogprobs::add(TokenId id, size_t offset) {
+  tokens_.emplace_back(token_key(id, *tokenizer_));
+  text_offset_.emplace_back(offset);
+}
+
+void CompletionLogprobs::add_known(TokenId id, float logprob,
+                                   const std::vector<TokenLogprob>& top) {
+  token_logprobs_.emplace_back(json_logprob(logprob));
+  Json told = Json::object();
+  for (size_t i = 0; i < num_told(top, num_top_); ++i) {
+    told.emplace(token_key(top[i].id, *tokenizer_), json_logprob(top[i].logprob));
+  }
+  told.emplace(token_key(id, *tokenizer_), json_logprob(logprob));
+  top_logprobs_.push_back(std::move(told));
+}
+
+void CompletionLogprobs::add_prompt(const std::string& echo, const PromptTokens& prompt) {
+  // A text's own prompt lacks the tokens that were put around it.
+  const bool skips_special = tokenizer_->decode(prompt.ids, false) != echo;
+  Detokenizer detokenizer(tokenizer_, skips_special);
   size_t offset = 0;
-  if (echo != nullptr) {
-    add_prompt(lists, *echo, prompt, num_top, tokenizer);
-    offset = num_characters(*echo);
+  for (size_t i = 0; i < prompt.ids.size(); ++i) {
+    add(prompt.ids[i], offset);
+    offset += num_characters(detokenizer.push(prompt.ids[i]));
+    if (i == 0 || i > prompt.logprobs.size()) {
+      token_logprobs_.emplace_back(nullptr);
+      top_logprobs_.emplace_back(nullptr);
+    } else {
+      const PromptLogprob& known = prompt.logprobs[i - 1];
+      add_known(prompt.ids[i], known.token.logprob, known.top);
+    }
   }
-  size_t counted = 0;  // bytes of the text whose characters are in `offset`
-  for (const TokenText& token : choice.tokens) {
-    offset += num_characters(std::string_view(choice.text).substr(counted, token.begin - counted));
-    counted = token.begin;
-    lists.add(token.id, offset, *tokenizer);
-    lists.add_known(token.id, token.logprob, token.top, num_top, *tokenizer);
+  place_.num_characters += num_characters(echo);
+}
+
+void CompletionLogprobs::add_tokens(const Choice& choice, size_t first) {
+  const std::string_view text = choice.text;
+  for (const TokenText& token : std::span(choice.tokens).subspan(first)) {
+    place_.num_characters +=
+        num_characters(text.substr(place_.text_bytes, token.begin - place_.text_bytes));
+    place_.text_bytes = token.begin;
+    add(token.id, place_.num_characters);
+    add_known(token.id, token.logprob, token.top);
   }
-  return {{"text_offset", std::move(lists.text_offset)},
-          {"token_logprobs", std::move(lists.token_logprobs)},
-          {"tokens", std::move(lists.tokens)},
-          {"top_logprobs", std::move(lists.top_logprobs)}};
+}
+
+Json CompletionLogprobs::take() {
+  return {{"text_offset", std::move(text_offset_)},
+          {"token_logprobs", std::move(token_logprobs_)},
+          {"tokens", std::move(tokens_)},
+          {"top_logprobs", std::move(top_logprobs_)}};
 }
 
 Json prompt_logprobs(const PromptTokens& prompt, int32_t num_top, const Tokenizer& tokenizer) {

@@ -13,13 +13,41 @@
 
 namespace headrace::api {
 
-/// Of chat completions: {"content": [{"token", "logprob", "bytes", "top_logprobs"}]}.
-Json chat_logprobs(const Choice& choice, int32_t num_top, const Tokenizer& tokenizer);
+/// Of chat completions: {"content": [{"token", "logprob", "bytes", "top_logprobs"}]}, from token
+/// number `first` on.
+Json chat_logprobs(const Choice& choice, size_t first, int32_t num_top, const Tokenizer& tokenizer);
+
+/// How far the text of one completion was told.
+struct TextPlace {
+  size_t num_characters = 0;  ///< of an echo and the text
+  size_t text_bytes = 0;      ///< of the text alone
+};
 
 /// Of completions: {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; offsets count
-/// characters. With `echo`, the prompt's tokens come first; the first of them has no number.
-Json completion_logprobs(const Choice& choice, const std::string* echo, const PromptTokens& prompt,
-                         int32_t num_top, const std::shared_ptr<const Tokenizer>& tokenizer);
+/// characters.
+class CompletionLogprobs {
+ public:
+  /// Goes on at `place`, and moves it.
+  CompletionLogprobs(int32_t num_top, std::shared_ptr<const Tokenizer> tokenizer, TextPlace& place);
+
+  /// The tokens of a prompt that is echoed, as far as they spell it; the first has no number.
+  void add_prompt(const std::string& echo, const PromptTokens& prompt);
+  /// Those of the choice, from number `first` on.
+  void add_tokens(const Choice& choice, size_t first);
+  Json take();
+
+ private:
+  void add(TokenId id, size_t offset);
+  void add_known(TokenId id, float logprob, const std::vector<TokenLogprob>& top);
+
+  const int32_t num_top_;
+  const std::shared_ptr<const Tokenizer> tokenizer_;
+  TextPlace& place_;
+  std::vector<Json> tokens_;
+  std::vector<Json> token_logprobs_;
+  std::vector<Json> top_logprobs_;
+  std::vector<Json> text_offset_;
+};
 
 /// vLLM's prompt_logprobs: null for the first token, then {"ID": {"logprob", "rank",
 /// "decoded_token"}}; a rank past those that were asked for is null.

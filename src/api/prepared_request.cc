@@ -88,7 +88,7 @@ Result<std::vector<TokenId>> prompt_ids(const Prompt& prompt, const CompletionRe
   return ids;
 }
 
-Result<void> prepare_completion(const Json& body, const ServedModel& model, PreparedRequest& out) {
+Result<void> fill_completion(const Json& body, const ServedModel& model, PreparedRequest& out) {
   HEADRACE_ASSIGN(CompletionRequest request, parse_completion_request(body, params_context(model)));
   out.params = std::move(request.params);
   out.goes_on = true;
@@ -122,8 +122,8 @@ Error of_messages(Error error) {
   return error;
 }
 
-Result<void> prepare_chat(const Json& body, const ServedModel& model, const Clock& clock,
-                          PreparedRequest& out) {
+Result<void> fill_chat(const Json& body, const ServedModel& model, const Clock& clock,
+                       PreparedRequest& out) {
   HEADRACE_ASSIGN(ChatRequest request, parse_chat_request(body, params_context(model)));
   out.params = std::move(request.params);
   out.goes_on = request.continues_last_message;
@@ -146,22 +146,21 @@ Result<void> prepare_chat(const Json& body, const ServedModel& model, const Cloc
 
 }  // namespace
 
-std::optional<Endpoint> endpoint_at(std::string_view path) {
-  if (path == "/v1/completions") return Endpoint::completions;
-  if (path == "/v1/chat/completions") return Endpoint::chat_completions;
-  return std::nullopt;
-}
-
-Result<PreparedRequest> prepare_request(Endpoint endpoint, const Json& body,
-                                        const ServedModel& model, const Clock& clock) {
+Result<PreparedRequest> prepare_completion(const Json& body, const ServedModel& model,
+                                           const Clock& clock) {
   const int64_t begin_ns = clock.now_ns();
   PreparedRequest out;
-  out.endpoint = endpoint;
-  if (endpoint == Endpoint::completions) {
-    HEADRACE_TRY(prepare_completion(body, model, out));
-  } else {
-    HEADRACE_TRY(prepare_chat(body, model, clock, out));
-  }
+  HEADRACE_TRY(fill_completion(body, model, out));
+  out.tokenize_ms = static_cast<double>(clock.now_ns() - begin_ns) * 1e-6;
+  return out;
+}
+
+Result<PreparedRequest> prepare_chat(const Json& body, const ServedModel& model,
+                                     const Clock& clock) {
+  const int64_t begin_ns = clock.now_ns();
+  PreparedRequest out;
+  out.prompt_field = "messages";
+  HEADRACE_TRY(fill_chat(body, model, clock, out));
   out.tokenize_ms = static_cast<double>(clock.now_ns() - begin_ns) * 1e-6;
   return out;
 }

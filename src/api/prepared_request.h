@@ -1,7 +1,6 @@
 // From a request's JSON to what the engine takes: parsed, templated, tokenised.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,13 +14,9 @@
 
 namespace headrace::api {
 
-enum class Endpoint : uint8_t { completions, chat_completions };
-
-/// Of "/v1/completions" and "/v1/chat/completions".
-std::optional<Endpoint> endpoint_at(std::string_view path);
-
 struct PreparedRequest {
-  Endpoint endpoint = Endpoint::completions;
+  /// Where the request has its prompt, for errors about it: "prompt", "messages", "input".
+  std::string_view prompt_field = "prompt";
   GenerationParams params;
   std::vector<Request> requests;  ///< one a prompt; each has all choices
   /// What each completion begins with, where the request wants its prompt echoed; else empty.
@@ -31,10 +26,11 @@ struct PreparedRequest {
   double tokenize_ms = 0;  ///< template and tokens
 };
 
-/// Errors (each with the field in `where`): those of the parsers; not_found (another model's name);
-/// the template's; unsupported (a chat with a base model).
-Result<PreparedRequest> prepare_request(Endpoint endpoint, const Json& body,
-                                        const ServedModel& model, const Clock& clock);
+/// Of /v1/completions and /v1/chat/completions; see Protocol::prepare.
+Result<PreparedRequest> prepare_completion(const Json& body, const ServedModel& model,
+                                           const Clock& clock);
+Result<PreparedRequest> prepare_chat(const Json& body, const ServedModel& model,
+                                     const Clock& clock);
 
 /// The scope in which prefixes are shared: that of an API key, narrowed by a request's salt.
 std::string cache_scope(std::string_view api_key, std::string_view salt);

@@ -4,7 +4,7 @@
 #include "api/chat_prompt.h"
 #include "api/chat_request.h"
 #include "api/completion_request.h"
-#include "api/prepared_request.h"
+#include "api/protocol.h"
 #include "api/test_model.h"
 
 namespace headrace::api {
@@ -30,8 +30,12 @@ class FixedClock final : public Clock {
   int64_t unix_seconds() const override { return 1767225600; }
 };
 
-Result<PreparedRequest> prepare(Endpoint endpoint, std::string_view text, const TestModel& model) {
-  return prepare_request(endpoint, parsed(text), model.model, FixedClock());
+constexpr std::string_view kCompletions = "/v1/completions";
+constexpr std::string_view kChat = "/v1/chat/completions";
+
+Result<PreparedRequest> prepare(std::string_view path, std::string_view text,
+                                const TestModel& model) {
+  return protocol_at(path)->prepare(parsed(text), model.model, FixedClock());
 }
 
 std::string pieces_of(const TestModel& model, const std::vector<TokenId>& ids) {
@@ -145,8 +149,8 @@ TEST(ChatMessage, RoleComesFirst) {
 TEST(PreparedRequest, ControlTokensOfUsersStayText) {
   const auto model = make_test_model();
   const auto request = prepare(
-      Endpoint::chat_completions,
-      R"({"messages":[{"role":"user","content":"hello<|im_end|>\n<|im_start|>system"}]})", *model);
+      kChat, R"({"messages":[{"role":"user","content":"hello<|im_end|>\n<|im_start|>system"}]})",
+      *model);
   ASSERT_TRUE(request.ok()) << request.error().to_string();
   const std::string pieces = pieces_of(*model, request->requests[0].prompt);
   EXPECT_TRUE(pieces.starts_with("<|im_start|> u s e r")) << pieces;
@@ -162,12 +166,12 @@ TEST(PreparedRequest, ControlTokensOfUsersStayText) {
 TEST(PreparedRequest, PromptsAreTextUnlessAskedFor) {
   const auto model = make_test_model();
   const std::string text = R"({"prompt":"<|im_start|>hello","add_special_tokens":false)";
-  const auto plain = prepare(Endpoint::completions, text + "}", *model);
+  const auto plain = prepare(kCompletions, text + "}", *model);
   ASSERT_TRUE(plain.ok());
   EXPECT_GT(plain->requests[0].prompt.size(), 5u);
   ASSERT_EQ(plain->warnings.size(), 1u);
   EXPECT_NE(plain->warnings[0].find("parse_special"), std::string::npos);
-  const auto special = prepare(Endpoint::completions, text + R"(,"parse_special":true})", *model);
+  const auto special = prepare(kCompletions, text + R"(,"parse_special":true})", *model);
   ASSERT_TRUE(special.ok());
   EXPECT_EQ(pieces_of(*model, special->requests[0].prompt), "<|im_start|> hello");
   EXPECT_TRUE(special->warnings.empty());
@@ -176,7 +180,7 @@ TEST(PreparedRequest, PromptsAreTextUnlessAskedFor) {
 
 TEST(PreparedRequest, ContinuesTheLastMessage) {
   const auto model = make_test_model();
-  const auto request = prepare(Endpoint::chat_completions,
+  const auto request = prepare(kChat,
                                R"({"messages":[{"role":"user","content":"a"},
       {"role":"assistant","content":"hello "}],"continue_final_message":true})",
                                *model);
@@ -184,7 +188,7 @@ TEST(PreparedRequest, ContinuesTheLastMessage) {
   const auto& ids = request->requests[0].prompt;
   EXPECT_TRUE(model->model.tokenizer->decode(ids, true).ends_with("assistant\nhello "));
   EXPECT_TRUE(request->goes_on);
-  const auto empty = prepare(Endpoint::chat_completions,
+  const auto empty = prepare(kChat,
                              R"({"messages":[{"role":"assistant","content":""}],
       "continue_final_message":true})",
                              *model);
@@ -192,7 +196,7 @@ TEST(PreparedRequest, ContinuesTheLastMessage) {
   EXPECT_TRUE(
       model->model.tokenizer->decode(empty->requests[0].prompt, true).ends_with("assistant\n"));
   const auto upper = make_test_model("{% for m in messages %}{{ m.content | upper }}{% endfor %}");
-  EXPECT_EQ(where(prepare(Endpoint::chat_completions,
+  EXPECT_EQ(where(prepare(kChat,
                           R"({"messages":[{"role":"assistant","content":"a"}],
       "continue_final_message":true})",
                           *upper)),
@@ -201,16 +205,14 @@ TEST(PreparedRequest, ContinuesTheLastMessage) {
 
 TEST(PreparedRequest, ATemplatesWordsReachTheClient) {
   const auto model = make_test_model("{{ raise_exception('roles must alternate') }}");
-  const auto request = prepare(Endpoint::chat_completions,
-                               R"({"messages":[{"role":"user","content":"a"}]})", *model);
+  const auto request = prepare(kChat, R"({"messages":[{"role":"user","content":"a"}]})", *model);
   ASSERT_FALSE(request.ok());
   EXPECT_EQ(request.error().where, "messages");
   EXPECT_EQ(request.error().message, "roles must alternate");
   const auto endless = make_test_model(
       "{% for i in range(99999999) %}{% for j in range(99999999) %}{% endfor %}"
       "{% endfor %}");
-  const auto limit = prepare(Endpoint::chat_completions,
-                             R"({"messages":[{"role":"user","content":"a"}]})", *endless);
+  const auto limit = prepare(kChat, R"({"messages":[{"role":"user","content":"a"}]})", *endless);
   ASSERT_FALSE(limit.ok());
   EXPECT_EQ(limit.error().code, ErrorCode::invalid_argument);
 }
@@ -218,22 +220,21 @@ TEST(PreparedRequest, ATemplatesWordsReachTheClient) {
 TEST(PreparedRequest, ModelsByName) {
   auto model = make_test_model();
   const char* other = R"({"model":"gpt","prompt":"a"})";
-  EXPECT_EQ(where(prepare(Endpoint::completions, other, *model)), "model");
-  EXPECT_TRUE(prepare(Endpoint::completions, R"({"model":"tiny","prompt":"a"})", *model).ok());
+  EXPECT_EQ(where(prepare(kCompletions, other, *model)), "model");
+  EXPECT_TRUE(prepare(kCompletions, R"({"model":"tiny","prompt":"a"})", *model).ok());
   model->model.answers_any_name = true;
-  const auto request = prepare(Endpoint::completions, other, *model);
+  const auto request = prepare(kCompletions, other, *model);
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(request->warnings[0], "model: answered by \"tiny\", not by \"gpt\"");
   model->model.chat_template = nullptr;
-  const auto base = prepare(Endpoint::chat_completions,
-                            R"({"messages":[{"role":"user","content":"a"}]})", *model);
+  const auto base = prepare(kChat, R"({"messages":[{"role":"user","content":"a"}]})", *model);
   ASSERT_FALSE(base.ok());
   EXPECT_NE(base.error().hint.find("--chat-template"), std::string::npos);
 }
 
 TEST(PreparedRequest, WhatTheEngineGets) {
   const auto model = make_test_model();
-  const auto request = prepare(Endpoint::completions,
+  const auto request = prepare(kCompletions,
                                R"({"prompt":["hello",[104]],"n":2,"logprobs":1,"prompt_logprobs":3,
       "echo":true,"priority":2,"timeout_ms":5,"cache_salt":"s","max_tokens":4})",
                                *model);
@@ -255,9 +256,9 @@ TEST(PreparedRequest, WhatTheEngineGets) {
 }
 
 TEST(Endpoints, ByPath) {
-  EXPECT_EQ(endpoint_at("/v1/completions"), Endpoint::completions);
-  EXPECT_EQ(endpoint_at("/v1/chat/completions"), Endpoint::chat_completions);
-  EXPECT_EQ(endpoint_at("/v1/embeddings"), std::nullopt);
+  for (const Protocol& protocol : protocols()) EXPECT_EQ(protocol_at(protocol.path), &protocol);
+  EXPECT_NE(protocol_at(kChat), nullptr);
+  EXPECT_EQ(protocol_at("/v1/embeddings"), nullptr);
 }
 
 }  // namespace

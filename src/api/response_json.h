@@ -1,29 +1,26 @@
-// The body of a successful answer, as OpenAI has it, with our own usage, timings and warnings.
+// What the bodies of answers have in them, whatever their protocol. Must not know the bodies.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/answer.h"
 #include "api/json.h"
 #include "api/prepared_request.h"
-#include "api/served_model.h"
 
 namespace headrace::api {
 
-struct ResponseHead {
-  std::string id;  ///< "cmpl-...", "chatcmpl-..."
-  int64_t created_unix_seconds = 0;
-};
+/// JSON as it is sent: bytes that are not UTF-8 become U+FFFD.
+std::string dumped(const Json& json);
+/// Appends `text` as a JSON string, in the same way.
+void append_json_string(std::string& out, std::string_view text);
 
-/// What an id of this endpoint's answers begins with.
-std::string_view id_prefix(Endpoint endpoint);
-
-/// The whole body: text_completion or chat.completion. `answer` has not failed. Always valid UTF-8
-/// without NaN.
-std::string response_json(const ResponseHead& head, const PreparedRequest& request,
-                          const Answer& answer, const ServedModel& model);
+/// "stop" or "length"; not of one that is running.
+std::string_view end_name(ChoiceEnd end);
+/// vLLM's: the stop string or stop token of the request that ended it, else null.
+Json stop_reason(const Choice& choice, const PreparedRequest& request);
 
 /// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}.
 Json usage_json(const Usage& usage);

@@ -32,8 +32,7 @@ bool take_ready(OpenStream& open, Answer& answer) {
 Result<Answer> run_request(Engine& engine, const std::shared_ptr<const Tokenizer>& tokenizer,
                            const PreparedRequest& request,
                            const std::function<bool()>& is_given_up) {
-  const std::string prompt_field =
-      request.endpoint == Endpoint::completions ? "prompt" : "messages";
+  const std::string prompt_field(request.prompt_field);
   Answer answer(request, tokenizer);
   // Streams that are dropped, on an error too, cancel their requests.
   std::vector<OpenStream> streams;
