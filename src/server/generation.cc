@@ -93,12 +93,11 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       each.cache_scope = api::cache_scope(state_.options.shares_prefixes ? "" : owner(),
                                           prepared.params.cache_salt);
     }
-    auto requests = std::move(prepared.requests);
     request_ = std::make_shared<const api::PreparedRequest>(std::move(prepared));
     api::ResponseHead head;
     head.id = std::string(protocol_.id_prefix) + random_name();
     head.created_unix_seconds = state_.clock.unix_seconds();
-    return submit(std::move(requests), head);
+    return submit(head);
   }
 
   static std::string asked_model(const api::Json& body) {
@@ -107,12 +106,15 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     return found != body.end() && found->is_string() ? found->get<std::string>() : "";
   }
 
-  Result<void> submit(std::vector<Request> requests, const api::ResponseHead& head) {
-    answer_.emplace(*request_, requests.size(), model_->served->tokenizer);
+  Result<void> submit(const api::ResponseHead& head) {
+    answer_.emplace(*request_, model_->served->tokenizer);
     format_ = protocol_.make_format(head, request_, model_->served);
-    for (Request& each : requests) {
-      auto stream = model_->engine->submit(std::move(each));
-      if (!stream.ok()) return std::move(stream).error();
+    for (const Request& each : request_->requests) {
+      auto stream = model_->engine->submit(each);
+      if (!stream.ok()) {
+        return api::named_for_request(std::move(stream).error(),
+                                      std::string(request_->prompt_field));
+      }
       streams_.push_back(std::make_shared<Stream>(std::move(stream).value()));
     }
     // From here on the streams end before this does.
