@@ -79,7 +79,7 @@ struct FinishEvent {
   TokenId stop_token = -1;  ///< the end or stop token that ended it, or -1
   RequestStats stats;
   int32_t choice = 0;
-  std::shared_ptr<const Timeline> timeline;  ///< of this completion, where it was asked for
+  std::shared_ptr<const Timeline> timeline{};  ///< of this completion, where it was asked for
 };
 
 /// The end of the whole request, with all choices that had not finished.
