@@ -9,6 +9,7 @@
 #include "app/memory_plan.h"
 #include "app/memory_shares.h"
 #include "app/open_stages.h"
+#include "base/saturating.h"
 
 namespace headrace {
 namespace {
@@ -39,8 +40,11 @@ std::vector<MemoryClaim> claims_of(const std::vector<ModelOpening>& openings,
   std::vector<MemoryClaim> claims;
   for (size_t i = 0; i < openings.size(); ++i) {
     const MemoryNeeds& needs = openings[i].needs;
+    // Packed weights may take a little more than their file says; a cache that was asked for must
+    // not be the smaller for it.
+    const uint64_t margin = specs[i].kv_bytes > 0 ? needs.weight_bytes / 16 : 0;
     claims.push_back({.name = openings[i].opened->options.name,
-                      .fixed_bytes = total_bytes(needs, 0),
+                      .fixed_bytes = saturating_add(total_bytes(needs, 0), margin),
                       .least_kv_bytes = kv_bytes(needs, 1),
                       .kv_bytes = specs[i].kv_bytes});
   }
@@ -57,7 +61,7 @@ Result<std::shared_ptr<ThreadPool>> start_pool(int num_threads, bool pin) {
   }
 }
 
-/// Packed weights may take a little more than their file says; then the cache is that much smaller.
+/// Where packed weights took more than their file says and the margin, the cache is smaller.
 void set_kv_bytes(OpenedModel& opened, uint64_t asked_bytes) {
   if (asked_bytes == 0) return;
   opened.kv_bytes = std::min(asked_bytes, opened.kv_budget_bytes);
