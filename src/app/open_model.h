@@ -12,9 +12,11 @@
 #include "app/memory_plan.h"
 #include "backend/backend.h"
 #include "base/cpu_features.h"
+#include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/engine_options.h"
 #include "engine/session/session.h"
+#include "engine/step_turns.h"
 #include "headrace/engine.h"
 #include "headrace/result.h"
 #include "model/config.h"
@@ -31,9 +33,14 @@ using CheckNeeds = std::function<Result<void>(const ModelConfig& config, const M
                                               uint64_t available_bytes)>;
 
 struct OpenOptions {
-  std::string isa;         ///< empty: HEADRACE_ISA, else the best of the machine
-  int num_threads = 0;     ///< 0: usable_processors()
-  bool pin = false;        ///< each thread stays on a processor of its own
+  std::string isa;      ///< empty: HEADRACE_ISA, else the best of the machine
+  int num_threads = 0;  ///< 0: usable_processors()
+  /// If not null, the model computes on these threads instead of some of its own (`num_threads`,
+  /// `pin`). Only one of those who share them may use them at a time: its engine then takes a turn
+  /// of `turns` for each step, and no model is opened on them once an engine runs.
+  std::shared_ptr<ThreadPool> pool{};
+  std::shared_ptr<StepTurns> turns{};  ///< null: the engine waits for nobody
+  bool pin = false;                    ///< each thread stays on a processor of its own
   bool pack = true;        ///< else weights stay in the file, and each step packs what it reads
   bool full_head = false;  ///< every step computes all logits, even where a few decide
   std::string kv_type;     ///< empty: kDefaultKvType; the reference path: f32
@@ -44,6 +51,7 @@ struct OpenOptions {
   std::string chat_template;  ///< source text; overrides the file's
   std::string name;           ///< what the model is called; empty: the file's name
   CheckNeeds check_needs;     ///< may be empty
+  uint64_t memory_bytes = 0;  ///< of which nine tenths may be taken; 0: memory_available_bytes()
 };
 
 /// What keeps a context from being larger.
@@ -66,6 +74,8 @@ struct OpenedModel {
   int64_t context = 0;  ///< tokens a sequence may hold
   ContextLimit context_limit = ContextLimit::model;
   uint64_t kv_budget_bytes = 0;  ///< what was left for KV caches when it was opened
+  uint64_t kv_bytes =
+      0;  ///< what start_engine gives the cache, unless told otherwise; 0: see there
   std::vector<std::string> warnings;
   OpenOptions options;
 
@@ -74,9 +84,9 @@ struct OpenedModel {
   /// Starts the engine's thread; `session()`s must not run beside it (one caller of the backend).
   /// KV type, context, block and step sizes and the fingerprints are those of the model as it was
   /// opened, whatever `wanted` says of them. An engine for several sequences gets a KV cache for as
-  /// many of them as fit half of kv_budget_bytes, unless `wanted` says how large it is to be.
-  /// Errors: those of make_engine; resource_exhausted where `wanted.kv_bytes` are more than there
-  /// are.
+  /// many of them as fit half of kv_budget_bytes, unless `wanted` or `kv_bytes` says how large it
+  /// is. Errors: those of make_engine; resource_exhausted where `wanted.kv_bytes` are more than
+  /// there are.
   Result<std::unique_ptr<Engine>> start_engine(EngineOptions wanted = {});
 };
 

@@ -145,7 +145,7 @@ Result<int> run_checked(const RunArgs& args) {
   std::vector<TokenId> tokens = request.prompt;
   const bool to_terminal = is_terminal(StandardStream::output);
   HEADRACE_ASSIGN(const Generation done,
-                  generate(*engine, model->tokenizer, std::move(request), [&](auto text) {
+                  generate(*engine, model->tokenizer, std::move(request), raw, [&](auto text) {
                     if (!args.json) print(shown_text(text, to_terminal));
                     return flush_output();
                   }));

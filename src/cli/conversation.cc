@@ -93,7 +93,7 @@ Result<Generation> Conversation::answer(const TextSink& on_text) {
   }
   auto tokens = request.prompt;
   HEADRACE_ASSIGN(Generation done,
-                  generate(engine_, model_.tokenizer, std::move(request), on_text));
+                  generate(engine_, model_.tokenizer, std::move(request), false, on_text));
   tokens.insert(tokens.end(), done.ids.begin(), done.ids.end());
   tokens_ = std::move(tokens);
   has_changed_ = true;

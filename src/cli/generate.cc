@@ -21,10 +21,10 @@ constexpr std::chrono::milliseconds kLookAfter{20};
 }  // namespace
 
 Result<Generation> generate(Engine& engine, const std::shared_ptr<const Tokenizer>& tokenizer,
-                            Request request, const TextSink& on_text) {
+                            Request request, bool goes_on, const TextSink& on_text) {
   const InterruptGuard guard({.second_ends = !is_terminal(StandardStream::output)});
   HEADRACE_ASSIGN(Stream stream, engine.submit(std::move(request)));
-  Detokenizer detokenizer(tokenizer, true);
+  Detokenizer detokenizer(tokenizer, true, goes_on);
   Generation out;
   const auto give_out = [&](const std::string& text) {
     if (text.empty()) return;

@@ -27,9 +27,10 @@ using TextSink = std::function<bool(std::string_view)>;
 /// Runs `request` to its end. `on_text` gets each piece of text as soon as it is certain; joined,
 /// the pieces are `text`. Ctrl-C cancels, also one that came before within the life of the caller's
 /// InterruptGuard, and so does a sink that takes no more: the result then says
-/// FinishReason::cancelled. Errors: those of Engine::submit, or the engine's while it ran.
+/// FinishReason::cancelled. With `goes_on` the text is the exact continuation of the prompt's, its
+/// first space included. Errors: those of Engine::submit, or the engine's while it ran.
 Result<Generation> generate(Engine& engine, const std::shared_ptr<const Tokenizer>& tokenizer,
-                            Request request, const TextSink& on_text);
+                            Request request, bool goes_on, const TextSink& on_text);
 
 /// Clamps `stop.max_tokens` to the room behind the prompt; the text of a warning, or "". Errors:
 /// context_length_exceeded (with both numbers, and `way_out` as its hint) if the prompt leaves no

@@ -34,6 +34,9 @@ namespace headrace {
 
 class Model;
 
+/// The options with what they leave to the model filled in. Errors: out_of_range (an option).
+Result<EngineOptions> completed_options(EngineOptions options, const ModelInfo& model);
+
 /// Blocks of each cache group for these options. `geometries` as of cache_geometries().
 std::vector<int64_t> engine_blocks(const EngineOptions& options,
                                    std::span<const CacheGeometry> geometries);

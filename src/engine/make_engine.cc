@@ -24,7 +24,9 @@ Result<void> check_option(std::string_view name, int64_t value, int64_t min, int
                std::string(name), ""};
 }
 
-Result<EngineOptions> completed(EngineOptions options, const ModelInfo& model) {
+}  // namespace
+
+Result<EngineOptions> completed_options(EngineOptions options, const ModelInfo& model) {
   constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
   if (options.context == 0) options.context = model.context_length;
   HEADRACE_TRY(check_option("context", options.context, 2, kMaxTokens));
@@ -58,8 +60,6 @@ Result<EngineOptions> completed(EngineOptions options, const ModelInfo& model) {
   options.chunk_tokens = std::max(options.chunk_tokens, options.max_sequences);
   return options;
 }
-
-}  // namespace
 
 std::vector<int64_t> engine_blocks(const EngineOptions& options,
                                    std::span<const CacheGeometry> geometries) {
@@ -120,7 +120,7 @@ int64_t kv_capacity(std::span<const CacheGeometry> geometries, std::span<const i
 }
 
 Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& wanted) {
-  HEADRACE_ASSIGN(EngineOptions options, completed(wanted, model.info()));
+  HEADRACE_ASSIGN(EngineOptions options, completed_options(wanted, model.info()));
   const auto geometries = cache_geometries(model, options.block_tokens);
   const auto bytes = block_bytes(model, options.kv_type, options.block_tokens);
   if (options.kv_bytes > 0) {

@@ -78,6 +78,7 @@ Stream submit(EngineImpl& engine, TokenId first, int64_t max_tokens, int32_t num
   request.num_prompt_logprobs = num_choices > 1 ? 0 : -1;
   request.stop.max_tokens = max_tokens;
   request.sampling.seed = 5;
+  request.keeps_timeline = true;
   auto stream = engine.submit(request);
   EXPECT_TRUE(stream.ok());
   return std::move(stream).value();

@@ -12,8 +12,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How soon a stop string is seen in the text of a request that nobody waits for just now.
+/// How soon a stop string is seen in the text of a request that nobody waits for just now, and how
+/// soon others are read: long before so much is unread that they pause.
 constexpr milliseconds kLookForStops{5};
+constexpr milliseconds kReadAfter{20};
 
 Error closed() {
   return {ErrorCode::invalid_argument, "the model is closed", "", "open it again"};
@@ -104,20 +106,21 @@ std::optional<Result<std::shared_ptr<Run>>> LocalModel::try_submit(Request& requ
   auto run =
       std::make_shared<Run>(std::move(stream).value(), opened_->tokenizer, options, is_abandoned_);
   runs_.insert(run);
-  if (run->has_stop_strings()) stopping_runs_.push_back(run);
+  if (run->has_stop_strings() || !run->keeps_pieces()) read_runs_.insert(run);
   return Result<std::shared_ptr<Run>>(std::move(run));
 }
 
-std::vector<std::shared_ptr<Run>> LocalModel::runs_with_stop_strings() {
+// Whether any of them may end at a stop string.
+bool LocalModel::read_for_others() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(stopping_runs_, [](const auto& run) { return run->wait_for_end(milliseconds(0)); });
-  return stopping_runs_;
+  std::erase_if(read_runs_, [](const auto& run) { return run->wait_for_end(milliseconds(0)); });
+  return std::any_of(read_runs_.begin(), read_runs_.end(),
+                     [](const auto& run) { return run->has_stop_strings(); });
 }
 
 bool LocalModel::wait_for_end(Run& run, milliseconds time) {
   for (;;) {
-    if (runs_with_stop_strings().empty()) return run.wait_for_end(time);
-    const milliseconds now = std::min(time, kLookForStops);
+    const milliseconds now = std::min(time, read_for_others() ? kLookForStops : kReadAfter);
     if (run.wait_for_end(now)) return true;
     time -= now;
     if (time.count() <= 0) return false;
@@ -128,7 +131,9 @@ void LocalModel::drop(const std::shared_ptr<Run>& run) {
   if (is_abandoned_->load()) return;
   run->cancel();
   const std::lock_guard lock(mutex_);
-  if (run->wait_for_end(milliseconds(0))) runs_.erase(run);
+  if (!run->wait_for_end(milliseconds(0))) return;
+  runs_.erase(run);
+  read_runs_.erase(run);
 }
 
 LocalModel::SessionTurn::~SessionTurn() {
@@ -164,7 +169,7 @@ bool LocalModel::is_closing() const {
 
 void LocalModel::free_all() {
   runs_.clear();
-  stopping_runs_.clear();
+  read_runs_.clear();
   engine_.reset();
   opened_.reset();
 }

@@ -61,7 +61,8 @@ class LocalModel {
   std::optional<Result<std::shared_ptr<Run>>> try_submit(Request& request,
                                                          const RunOptions& options,
                                                          std::chrono::milliseconds time);
-  /// Run::wait_for_end, which meanwhile looks for the stop strings of all.
+  /// Run::wait_for_end, which meanwhile takes the events of all runs that nobody takes pieces of,
+  /// so that none pauses for want of a reader, and looks for the stop strings of all.
   bool wait_for_end(Run& run, std::chrono::milliseconds time);
   /// Nobody reads `run` any more: it is cancelled.
   void drop(const std::shared_ptr<Run>& run);
@@ -96,7 +97,7 @@ class LocalModel {
   LocalModel() = default;
   /// Those whose end has not been seen yet. With the lock.
   std::vector<std::shared_ptr<Run>> unfinished_runs();
-  std::vector<std::shared_ptr<Run>> runs_with_stop_strings();
+  bool read_for_others();
   void end_use();
   /// Frees everything. With the lock, where nobody uses it.
   void free_all();
@@ -114,7 +115,9 @@ class LocalModel {
   bool session_has_turn_ = false;
   /// Kept to their end, for a session must not begin before it.
   std::unordered_set<std::shared_ptr<Run>> runs_;
-  std::vector<std::shared_ptr<Run>> stopping_runs_;  ///< those with stop strings
+  /// Those whose events any thread takes that waits: nobody takes their pieces, or they have stop
+  /// strings.
+  std::unordered_set<std::shared_ptr<Run>> read_runs_;
 };
 
 }  // namespace headrace::python

@@ -38,13 +38,18 @@ void write_model(const std::string& path, int64_t context) {
   model.file.write(path);
 }
 
-std::shared_ptr<LocalModel> open(int64_t context = 4096) {
+EngineOptions four_places() {
+  EngineOptions engine;
+  engine.max_sequences = 4;
+  return engine;
+}
+
+std::shared_ptr<LocalModel> open(int64_t context = 4096,
+                                 const EngineOptions& engine = four_places()) {
   const std::string path = ::testing::TempDir() + "local_model.gguf";
   write_model(path, context);
   OpenOptions options;
   options.num_threads = 1;
-  EngineOptions engine;
-  engine.max_sequences = 4;
   auto model = LocalModel::open(path, options, engine);
   EXPECT_TRUE(model.ok()) << (model.ok() ? "" : model.error().to_string());
   std::filesystem::remove(path);
@@ -132,6 +137,25 @@ TEST(LocalModelTest, StopStringsEndRequestsThatNobodyWaitsFor) {
   EXPECT_EQ(state.choices[0].reason, FinishReason::stop);
   EXPECT_EQ(state.choices[0].stop_string, stop);
   EXPECT_FALSE(endless->wait_for_end(milliseconds(0)));
+}
+
+// generate() of many prompts waits for one after the other: none pauses for that.
+TEST(LocalModelTest, WhoWaitsForOneReadsTheOthers) {
+  EngineOptions engine = four_places();
+  engine.max_unread_bytes = 1000 * sizeof(Event);
+  const auto model = open(10'000, engine);
+  const auto first = submit(*model, a_request(1, 5000));
+  const auto second = submit(*model, a_request(2, 2500));
+  const auto taken_slowly = submit(*model, a_request(3, 2500), true);
+  while (!model->wait_for_end(*first, kLong)) {
+  }
+  EXPECT_EQ(ids(*first).size(), 5000U);
+  EXPECT_EQ(ids(*second).size(), 2500U) << "it has ended beside the first one";
+  EXPECT_LT(ids(*taken_slowly).size(), 2500U) << "whose pieces somebody takes";
+  EXPECT_EQ(model->engine().stats().num_paused, 1);
+  EXPECT_TRUE(second->wait_for_end(milliseconds(0)));
+  EXPECT_TRUE(taken_slowly->wait_for_end(kLong));
+  EXPECT_EQ(ids(*taken_slowly).size(), 2500U);
 }
 
 TEST(LocalModelTest, ManyThreadsGetTheSameAsAlone) {

@@ -68,6 +68,8 @@ class Run {
 
   /// Whether its text may end it, which only who takes its events finds out.
   bool has_stop_strings() const { return has_stop_strings_; }
+  /// Whether somebody takes its pieces, at a pace of their own.
+  bool keeps_pieces() const { return keeps_pieces_; }
 
   /// Asks the engine to stop; the end follows within a step.
   void cancel();

@@ -10,13 +10,18 @@
 
 namespace headrace {
 
+Checksum::Checksum(uint64_t seed, int32_t choice)
+    : hash_(mix64(seed ^ (static_cast<uint64_t>(choice) << 48))) {}
+
+void Checksum::add(TokenId token) {
+  hash_ = mix64(hash_ ^ (static_cast<uint64_t>(token) << 32 | num_tokens_++));
+}
+
 TokenId checksum_next(std::span<const TokenId> tokens, uint64_t seed, int64_t vocab_size,
                       int32_t choice) {
-  uint64_t hash = mix64(seed ^ (static_cast<uint64_t>(choice) << 48));
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    hash = mix64(hash ^ (static_cast<uint64_t>(tokens[i]) << 32 | i));
-  }
-  return static_cast<TokenId>(hash % static_cast<uint64_t>(vocab_size));
+  Checksum checksum(seed, choice);
+  for (const TokenId token : tokens) checksum.add(token);
+  return checksum.next(vocab_size);
 }
 
 float checksum_score(std::span<const TokenId> tokens) {
@@ -72,6 +77,7 @@ void ChecksumRunner::copy_blocks(const Batch& batch) {
 }
 
 void ChecksumRunner::launch(Batch& batch) {
+  if (before_step_) before_step_(batch);
   if (std::exchange(fails_next_, false)) {
     if (batch.sequences.size() == 1) ++num_failed_alone_;
     throw InternalError("a step that was told to fail");
@@ -133,7 +139,7 @@ Result<void> ChecksumRunner::collect(Batch& batch) {
     BatchSample& sample = batch.samples[static_cast<size_t>(part.sample)];
     HEADRACE_CHECK_EQ(batch.logit_rows[static_cast<size_t>(part.sample)],
                       part.first_row + part.num_rows - 1);
-    if (all.back() == spoiled_) {
+    if (all.back() == spoiled_ || (is_spoiled_ && is_spoiled_(part))) {
       sample.error = Error{ErrorCode::internal, "the model's logits are no numbers", "", ""};
       continue;
     }

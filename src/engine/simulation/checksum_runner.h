@@ -16,6 +16,21 @@
 
 namespace headrace {
 
+/// The hash of tokens that come one by one.
+class Checksum {
+ public:
+  Checksum(uint64_t seed, int32_t choice);
+  void add(TokenId token);
+  /// What the checksum model says after them.
+  TokenId next(int64_t vocab_size) const {
+    return static_cast<TokenId>(hash_ % static_cast<uint64_t>(vocab_size));
+  }
+
+ private:
+  uint64_t hash_;
+  uint64_t num_tokens_ = 0;
+};
+
 /// What the checksum model says after `tokens`, to the choice `choice` of a request.
 TokenId checksum_next(std::span<const TokenId> tokens, uint64_t seed, int64_t vocab_size,
                       int32_t choice = 0);
@@ -52,6 +67,12 @@ class ChecksumRunner final : public ModelRunner {
   void on_step(std::function<void(int64_t num_rows)> pass_time) {
     pass_time_ = std::move(pass_time);
   }
+  /// Called when a step begins, before anything of it is done; what it throws, the step throws.
+  void before_step(std::function<void(const Batch& batch)> call) { before_step_ = std::move(call); }
+  /// Whose logits are no numbers.
+  void spoil_logits_if(std::function<bool(const BatchSequence& part)> is_spoiled) {
+    is_spoiled_ = std::move(is_spoiled);
+  }
   /// What a sample says is not a number.
   void spoil_logits_of(TokenId token) { spoiled_ = token; }
 
@@ -76,6 +97,8 @@ class ChecksumRunner final : public ModelRunner {
   int64_t num_failed_alone_ = 0;
   bool is_given_up_ = false;
   std::function<void(int64_t)> pass_time_;
+  std::function<void(const Batch&)> before_step_;
+  std::function<bool(const BatchSequence&)> is_spoiled_;
   TokenId poison_ = -1;
   TokenId spoiled_ = -1;
   std::vector<TokenId> read_;  // of one sequence, from the pretended cache

@@ -58,6 +58,28 @@ void check_scored(const OpenRequest& open) {
   }
 }
 
+/// A timeline has every token once, whatever failed and was computed again.
+void check_timeline(const OpenRequest& open, const OpenRequest::Choice& choice) {
+  const FinishEvent& finish = *choice.finish;
+  if ((finish.timeline != nullptr) != open.request.keeps_timeline) {
+    throw Fault("a timeline that nobody asked for, or none");
+  }
+  if (finish.timeline == nullptr || finish.timeline->is_incomplete) return;
+  size_t num_tokens = 0;
+  double last_ms = 0;
+  for (const TimelineEntry& entry : finish.timeline->entries) {
+    num_tokens += static_cast<size_t>(entry.num_tokens);
+    constexpr double kRounding = 1e-6;
+    if (entry.start_ms < last_ms - kRounding) throw Fault("a timeline that goes back");
+    last_ms = entry.start_ms + entry.duration_ms;
+  }
+  const size_t num_ends = finish.stop_token >= 0 ? 1 : 0;
+  if (num_tokens != choice.tokens.size() + num_ends) throw Fault("a timeline of other tokens");
+  if (finish.timeline->num_preemptions < finish.stats.num_preemptions) {
+    throw Fault("a timeline without a preemption");
+  }
+}
+
 /// Whether the model itself said one of the tokens that no step survives.
 bool says_what_fails(const OpenRequest& open) {
   for (const OpenRequest::Choice& choice : open.choices) {
@@ -109,6 +131,7 @@ void Outcomes::check_choice(const OpenRequest& open, int32_t index) {
                         std::equal(choice.tokens.begin(), choice.tokens.end(), tokens.begin());
   if (!is_start) throw Fault("a token that is not the model's");
   if (!choice.finish) return;
+  check_timeline(open, choice);
   if (choice.finish->reason == FinishReason::cancelled) {
     const bool was_asked = open.cancelled_choice == -1 || open.cancelled_choice == index;
     if (!was_asked) throw Fault("cancelled by nobody");

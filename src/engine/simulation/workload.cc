@@ -73,6 +73,7 @@ Request Workload::next_request() {
   request.owner = "owner " + std::to_string(chance_.below(4));
   if (chance_.below(4) == 0) request.cache_scope = "another";
   request.use_prefix_cache = chance_.below(10) != 0;
+  request.keeps_timeline = request.prompt.size() % 2 == 0;
   return request;
 }
 
