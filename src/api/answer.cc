@@ -20,7 +20,7 @@ void AnswerTimes::add(const RequestStats& stats) {
 
 Answer::Answer(const PreparedRequest& request, std::shared_ptr<const Tokenizer> tokenizer)
     : num_choices_(static_cast<size_t>(request.params.num_choices)),
-      keeps_tokens_(request.params.num_logprobs >= 0) {
+      keeps_tokens_(request.keeps_tokens || request.params.num_logprobs >= 0) {
   ChoiceTextOptions options{.min_tokens = request.params.stop.min_tokens,
                             .goes_on = request.goes_on,
                             .keeps_tokens = keeps_tokens_};
@@ -118,6 +118,8 @@ AnswerTimes Answer::times() const {
   for (size_t i = 0; i < choices_.size(); ++i) {
     const RequestStats& stats = choices_[i].stats;
     times.add(stats);
+    // The engine does not know of stop strings; what it computed past them is overrun.
+    times.predicted_n += choices_[i].num_tokens - stats.completion_tokens;
     if (i % num_choices_ == 0) times.prompt_n += stats.prompt_tokens - stats.cached_tokens;
   }
   return times;

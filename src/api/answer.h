@@ -24,8 +24,7 @@ struct Choice {
   std::optional<std::string> stop_string;  ///< that ended it
   TokenId stop_token = -1;
   int64_t num_tokens = 0;
-  std::vector<TokenText>
-      tokens;  ///< if log-probabilities were asked for; those in `text` as a whole
+  std::vector<TokenText> tokens;  ///< if asked for; those in `text` as a whole
   RequestStats stats;
 };
 
@@ -47,9 +46,9 @@ struct AnswerTimes {
   double prompt_ms = 0;
   double predicted_ms = 0;
   double sample_ms = 0;
-  int64_t prompt_n = 0;  ///< computed, not cached
-  int64_t predicted_n = 0;
-  int64_t decoded_n = 0;  ///< of these, not the first ones, which came with their prompts
+  int64_t prompt_n = 0;     ///< computed, not cached
+  int64_t predicted_n = 0;  ///< up to stop strings
+  int64_t decoded_n = 0;    ///< all but the first ones, which came with their prompts
 
   /// One more completion, but for its prompt.
   void add(const RequestStats& stats);

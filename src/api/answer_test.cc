@@ -6,55 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "api/protocol.h"
-#include "api/test_model.h"
+#include "api/test_scene.h"
 
 namespace headrace::api {
 namespace {
-
-/// A request that was prepared, and the events that come for it.
-struct Scene {
-  std::unique_ptr<TestModel> model = make_test_model();
-  PreparedRequest request;
-  std::string_view path = "/v1/completions";
-
-  Scene() { request.requests.resize(1); }
-
-  std::vector<TokenId> ids(const std::string& text) const {
-    return model->model.tokenizer->encode(text, {false, true}).value();
-  }
-  /// One token a byte.
-  std::vector<TokenId> byte_ids(const std::string& text) const {
-    std::vector<TokenId> out;
-    for (const char c : text) {
-      const auto byte = static_cast<uint8_t>(c);
-      out.push_back(*model->model.tokenizer->find(text::ByteAlphabet::get().spelling(byte)));
-    }
-    return out;
-  }
-  Answer answer() const { return Answer(request, model->model.tokenizer); }
-  std::string whole(const Answer& answer) const {
-    const std::shared_ptr<const PreparedRequest> shared(std::shared_ptr<int>(), &request);
-    const std::shared_ptr<const ServedModel> served(std::shared_ptr<int>(), &model->model);
-    return protocol_at(path)->make_format({"cmpl-1", 5}, shared, served)->whole(answer);
-  }
-  Json json(const Answer& answer) const { return Json::parse(whole(answer)); }
-};
-
-TokenEvent token(TokenId id, int32_t choice = 0, float logprob = -0.5F,
-                 std::vector<TokenLogprob> top = {}) {
-  return {.id = id, .logprob = logprob, .top = std::move(top), .choice = choice};
-}
-
-FinishEvent finish(FinishReason reason, int32_t choice = 0, TokenId stop_token = -1) {
-  FinishEvent event{.reason = reason, .stop_token = stop_token, .stats = {}, .choice = choice};
-  event.stats.prompt_tokens = 7;
-  event.stats.cached_tokens = 4;
-  event.stats.completion_tokens = 3;
-  event.stats.prefill_ms = 2;
-  event.stats.decode_ms = 10;
-  return event;
-}
 
 TEST(Answer, ACompletion) {
   Scene scene;
@@ -158,6 +113,22 @@ TEST(Answer, AStopStringEndsItsChoiceAlone) {
   EXPECT_EQ(json["choices"][0]["logprobs"]["tokens"].dump(), R"(["h","e"])");
   EXPECT_EQ(json["usage"]["completion_tokens"], 5);
   EXPECT_EQ(answer.num_overrun(), 2);
+  // The engine computed three tokens of each, and knows no stop strings.
+  EXPECT_EQ(json["timings"]["predicted_n"], 5);
+}
+
+TEST(Answer, TokensPastAStopStringAreNotPredicted) {
+  Scene scene;
+  scene.request.params.stop_strings = {"b"};
+  Answer answer = scene.answer();
+  for (const TokenId id : scene.byte_ids("abcdef")) answer.take(0, token(id));
+  FinishEvent end = finish(FinishReason::cancelled);
+  end.stats.completion_tokens = 6;
+  answer.take(0, end);
+  EXPECT_EQ(answer.times().predicted_n, 2);
+  EXPECT_EQ(answer.usage().completion_tokens, 2);
+  EXPECT_EQ(answer.num_overrun(), 4);
+  EXPECT_EQ(scene.json(answer)["timings"]["predicted_n"], 2);
 }
 
 TEST(Answer, StopStringsWaitForMinTokens) {

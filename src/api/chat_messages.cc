@@ -29,7 +29,9 @@ Result<std::string> part_text(const Json& part, const std::string& path) {
     return Error{ErrorCode::unsupported, "images are not supported", path,
                  "describe the image in words"};
   }
-  for (const std::string_view name : {"input_audio", "audio", "video_url", "video", "file"}) {
+  for (const std::string_view name :
+       {"input_audio", "audio", "video_url", "video", "file", "input_file", "document", "tool_use",
+        "tool_result", "search_result", "refusal"}) {
     if (found != name) continue;
     return Error{ErrorCode::unsupported,
                  "parts of type " + found_text(found) + " are not supported", path, "only text is"};
@@ -37,18 +39,39 @@ Result<std::string> part_text(const Json& part, const std::string& path) {
   return wrong_value(path + ".type", "\"text\"", found);
 }
 
-Result<std::string> content_text(const Json& content, const std::string& path) {
+void add_warning(std::vector<std::string>& warnings, std::string text) {
+  if (warnings.size() < 16) warnings.push_back(std::move(text));
+}
+
+/// Anthropic's blocks of reasoning, which clients send back.
+bool is_thought(const Json& part) {
+  if (!part.is_object() || !part.contains("type")) return false;
+  return part["type"] == "thinking" || part["type"] == "redacted_thinking";
+}
+
+}  // namespace
+
+Result<std::string> content_text(const Json& content, const std::string& path,
+                                 std::vector<std::string>& warnings) {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) return wrong_value(path, "a string or an array of parts", content);
   std::string joined;
+  bool is_first = true;
   for (size_t i = 0; i < content.size(); ++i) {
-    HEADRACE_ASSIGN(const std::string text,
-                    part_text(content[i], path + "[" + std::to_string(i) + "]"));
-    if (i > 0) joined += '\n';
+    const std::string part_path = path + "[" + std::to_string(i) + "]";
+    if (is_thought(content[i])) {
+      add_warning(warnings, part_path + ": what the model thought before is left out");
+      continue;
+    }
+    HEADRACE_ASSIGN(const std::string text, part_text(content[i], part_path));
+    if (!is_first) joined += '\n';
+    is_first = false;
     joined += text;
   }
   return joined;
 }
+
+namespace {
 
 Result<std::string> read_role(Fields& fields, std::vector<std::string>& warnings) {
   constexpr std::string_view kRoles = "\"system\", \"developer\", \"user\" or \"assistant\"";
@@ -66,6 +89,8 @@ Result<std::string> read_role(Fields& fields, std::vector<std::string>& warnings
   return wrong_value(fields.path_of("role"), kRoles, *role);
 }
 
+}  // namespace
+
 Result<Json> read_message(const Json& value, const std::string& path, const RequestLimits& limits,
                           std::vector<std::string>& warnings) {
   if (!value.is_object()) return wrong_value(path, "an object with role and content", value);
@@ -79,7 +104,8 @@ Result<Json> read_message(const Json& value, const std::string& path, const Requ
     }
   }
   if (const Json* const content = fields.find("content"); content != nullptr) {
-    HEADRACE_ASSIGN(message["content"], content_text(*content, fields.path_of("content")));
+    HEADRACE_ASSIGN(message["content"],
+                    content_text(*content, fields.path_of("content"), warnings));
   } else if (message["role"] == "assistant") {
     message["content"] = "";
   } else {
@@ -90,29 +116,29 @@ Result<Json> read_message(const Json& value, const std::string& path, const Requ
   if (fields.text("reasoning_content", text, limits.max_body_bytes)) {
     message["reasoning_content"] = text;
   }
-  // What OpenAI's own answers bring along.
-  for (const std::string_view name : {"refusal", "annotations", "audio", "tool_call_id"}) {
+  // What the answers of OpenAI's APIs bring along.
+  for (const std::string_view name :
+       {"refusal", "annotations", "audio", "tool_call_id", "id", "type", "status", "phase"}) {
     fields.skip(name);
   }
   HEADRACE_TRY(fields.status());
-  for (std::string& warning : fields.unknown()) {
-    if (warnings.size() < 16) warnings.push_back(std::move(warning));
-  }
+  for (std::string& warning : fields.unknown()) add_warning(warnings, std::move(warning));
   return message;
 }
 
-}  // namespace
+Result<void> check_num_messages(size_t num, const RequestLimits& limits, const std::string& path) {
+  if (num <= limits.max_messages) return {};
+  return Error{ErrorCode::invalid_argument,
+               "at most " + std::to_string(limits.max_messages) + " messages are allowed, found " +
+                   std::to_string(num),
+               path, ""};
+}
 
 Result<Json> read_messages(const Json& value, const RequestLimits& limits,
                            std::vector<std::string>& warnings) {
   if (!value.is_array()) return wrong_value("messages", "an array of messages", value);
   if (value.empty()) return wrong_value("messages", "at least one message", value);
-  if (value.size() > limits.max_messages) {
-    return Error{ErrorCode::invalid_argument,
-                 "at most " + std::to_string(limits.max_messages) +
-                     " messages are allowed, found " + std::to_string(value.size()),
-                 "messages", ""};
-  }
+  HEADRACE_TRY(check_num_messages(value.size(), limits, "messages"));
   Json messages = Json::array();
   for (size_t i = 0; i < value.size(); ++i) {
     HEADRACE_ASSIGN(Json message, read_message(value[i], "messages[" + std::to_string(i) + "]",

@@ -32,4 +32,12 @@ Result<ChatRequest> parse_chat_request(const Json& body, const ParamsContext& co
 Result<Json> read_messages(const Json& value, const RequestLimits& limits,
                            std::vector<std::string>& warnings);
 
+/// One of them, which stands at `path`.
+Result<Json> read_message(const Json& value, const std::string& path, const RequestLimits& limits,
+                          std::vector<std::string>& warnings);
+/// Its content: a string, or parts.
+Result<std::string> content_text(const Json& content, const std::string& path,
+                                 std::vector<std::string>& warnings);
+Result<void> check_num_messages(size_t num, const RequestLimits& limits, const std::string& path);
+
 }  // namespace headrace::api

@@ -8,30 +8,55 @@
 #include "headrace/request.h"
 
 namespace headrace::api {
+Result<std::vector<TokenId>> read_token_ids(const Json& array, const std::string& path,
+                                            int64_t vocab_size) {
+  std::vector<TokenId> ids;
+  ids.reserve(array.size());
+  for (const Json& element : array) {
+    const auto id = whole_number(element);
+    if (!id || *id < 0 || *id >= vocab_size) {
+      return wrong_value(path + "[" + std::to_string(ids.size()) + "]",
+                         "a token id from 0 to " + std::to_string(vocab_size - 1), element);
+    }
+    ids.push_back(static_cast<TokenId>(*id));
+  }
+  return ids;
+}
+
 namespace {
 
 constexpr const char* kPromptKinds =
     "a string, an array of strings, an array of token ids, or an array of such arrays";
 
-Result<Prompt> read_ids(const Json& array, const std::string& path, int64_t vocab_size) {
-  Prompt prompt;
-  prompt.ids.reserve(array.size());
-  for (const Json& element : array) {
-    const auto id = whole_number(element);
-    if (!id || *id < 0 || *id >= vocab_size) {
-      return wrong_value(path + "[" + std::to_string(prompt.ids.size()) + "]",
-                         "a token id from 0 to " + std::to_string(vocab_size - 1), element);
-    }
-    prompt.ids.push_back(static_cast<TokenId>(*id));
-  }
-  return prompt;
-}
-
 Result<Prompt> read_one(const Json& value, const std::string& path, int64_t vocab_size) {
   if (value.is_string()) return Prompt{.text = value.get<std::string>()};
-  if (value.is_array()) return read_ids(value, path, vocab_size);
+  if (value.is_array()) {
+    HEADRACE_ASSIGN(auto ids, read_token_ids(value, path, vocab_size));
+    return Prompt{.ids = std::move(ids)};
+  }
   return wrong_value(path, "a string or an array of token ids", value);
 }
+
+void read_fields(Fields& fields, const ParamsContext& context, CompletionRequest& out) {
+  read_generation_params(fields, context, out.params);
+  fields.integer("logprobs", out.params.num_logprobs, 0, context.limits.max_logprobs);
+  fields.boolean("echo", out.echo);
+  fields.boolean("add_special_tokens", out.adds_special);
+  fields.boolean("parse_special", out.parses_special);
+  std::string suffix;
+  if (fields.text("suffix", suffix, context.limits.max_body_bytes) && !suffix.empty()) {
+    fields.refuse("suffix", "filling in the middle is not built in");
+  }
+  const int32_t num_choices = out.params.num_choices;
+  int32_t best_of = num_choices;
+  if (fields.integer("best_of", best_of, 1, kMaxChoices) && best_of != num_choices) {
+    fields.refuse("best_of", "is not built in: expected the value of n, " +
+                                 std::to_string(num_choices) + ", found " +
+                                 std::to_string(best_of));
+  }
+}
+
+}  // namespace
 
 Result<std::vector<Prompt>> read_prompts(const Json& value, const ParamsContext& context) {
   std::vector<Prompt> prompts;
@@ -59,26 +84,15 @@ Result<std::vector<Prompt>> read_prompts(const Json& value, const ParamsContext&
   return prompts;
 }
 
-void read_fields(Fields& fields, const ParamsContext& context, CompletionRequest& out) {
-  read_generation_params(fields, context, out.params);
-  fields.integer("logprobs", out.params.num_logprobs, 0, context.limits.max_logprobs);
-  fields.boolean("echo", out.echo);
-  fields.boolean("add_special_tokens", out.adds_special);
-  fields.boolean("parse_special", out.parses_special);
-  std::string suffix;
-  if (fields.text("suffix", suffix, context.limits.max_body_bytes) && !suffix.empty()) {
-    fields.refuse("suffix", "filling in the middle is not built in");
-  }
-  const int32_t num_choices = out.params.num_choices;
-  int32_t best_of = num_choices;
-  if (fields.integer("best_of", best_of, 1, kMaxChoices) && best_of != num_choices) {
-    fields.refuse("best_of", "is not built in: expected the value of n, " +
-                                 std::to_string(num_choices) + ", found " +
-                                 std::to_string(best_of));
-  }
+Result<void> check_num_choices(size_t num_prompts, const GenerationParams& params,
+                               const RequestLimits& limits) {
+  const auto num_choices = num_prompts * static_cast<size_t>(params.num_choices);
+  if (num_choices <= static_cast<size_t>(limits.max_choices)) return {};
+  return Error{ErrorCode::invalid_argument,
+               "prompts times n may be at most " + std::to_string(limits.max_choices) + ", found " +
+                   std::to_string(num_choices),
+               "n", ""};
 }
-
-}  // namespace
 
 Result<CompletionRequest> parse_completion_request(const Json& body, const ParamsContext& context) {
   if (!body.is_object()) return wrong_value(std::string(kBody), "an object", body);
@@ -90,13 +104,7 @@ Result<CompletionRequest> parse_completion_request(const Json& body, const Param
   if (prompt == nullptr) return missing_value("prompt", kPromptKinds);
   HEADRACE_ASSIGN(out.prompts, read_prompts(*prompt, context));
   HEADRACE_TRY(check_params(out.params, context.vocab_size));
-  const auto num_choices = out.prompts.size() * static_cast<size_t>(out.params.num_choices);
-  if (num_choices > static_cast<size_t>(context.limits.max_choices)) {
-    return Error{ErrorCode::invalid_argument,
-                 "prompts times n may be at most " + std::to_string(context.limits.max_choices) +
-                     ", found " + std::to_string(num_choices),
-                 "n", ""};
-  }
+  HEADRACE_TRY(check_num_choices(out.prompts.size(), out.params, context.limits));
   out.warnings = fields.unknown();
   return out;
 }

@@ -32,4 +32,13 @@ struct CompletionRequest {
 /// Errors (400): a field of a wrong type or out of range, one that is not built, no prompt.
 Result<CompletionRequest> parse_completion_request(const Json& body, const ParamsContext& context);
 
+/// Of an array at `path`.
+Result<std::vector<TokenId>> read_token_ids(const Json& array, const std::string& path,
+                                            int64_t vocab_size);
+/// The field "prompt" alone: one or several of them.
+Result<std::vector<Prompt>> read_prompts(const Json& value, const ParamsContext& context);
+/// Error (invalid_argument): too many answers of one request.
+Result<void> check_num_choices(size_t num_prompts, const GenerationParams& params,
+                               const RequestLimits& limits);
+
 }  // namespace headrace::api

@@ -49,6 +49,15 @@ std::optional<int64_t> whole_number(const Json& value) {
   return static_cast<int64_t>(number);
 }
 
+namespace {
+
+bool is_past_64_bits(const Json& value) {
+  constexpr double kEnd = 9223372036854775808.0;  // 2^63
+  return !(std::abs(value.get<double>()) < kEnd);
+}
+
+}  // namespace
+
 Fields::Fields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {}
 
 const Json* Fields::find(std::string_view name) {
@@ -90,7 +99,8 @@ bool Fields::whole(std::string_view name, int64_t& to, int64_t least, int64_t mo
   const auto number = whole_number(*value);
   if (!number || *number < least || *number > most) {
     // A bound that nobody runs into is only said to whoever did.
-    const bool bounded = most < std::numeric_limits<int32_t>::max() || (number && *number > most);
+    const bool is_past = number ? *number > most : value->is_number() && is_past_64_bits(*value);
+    const bool bounded = most < std::numeric_limits<int32_t>::max() || is_past;
     fail(name,
          "a whole number " + (bounded
                                   ? "from " + std::to_string(least) + " to " + std::to_string(most)
@@ -118,6 +128,10 @@ bool Fields::text(std::string_view name, std::string& to, size_t max_bytes) {
   return true;
 }
 
+void Fields::note(std::string_view name, std::string_view why) {
+  notes_.push_back("ignored: " + in_quotes(path_of(name), 120) + " " + std::string(why));
+}
+
 void Fields::fail(Error error) {
   if (!error_) error_ = std::move(error);
 }
@@ -140,7 +154,8 @@ std::string Fields::path_of(std::string_view name) const {
 }
 
 std::vector<std::string> Fields::unknown(size_t max) const {
-  std::vector<std::string> out;
+  std::vector<std::string> out = notes_;
+  max += out.size();
   size_t num_more = 0;
   std::vector<std::string> candidates;
   for (const auto& [name, value] : object_.get_ref<const Json::object_t&>()) {

@@ -53,6 +53,9 @@ class Fields {
   /// Names that are known but mean nothing here: they are not among unknown().
   void skip(std::string_view name) { find(name); }
 
+  /// A sentence for unknown(), about a field that is known and left out.
+  void note(std::string_view name, std::string_view why);
+
   void fail(Error error);
   /// wrong_value() of this object's field.
   void fail(std::string_view name, std::string_view expected, const Json& found);
@@ -64,9 +67,9 @@ class Fields {
   std::string path_of(std::string_view name) const;
   const Json& object() const { return object_; }
 
-  /// A sentence for each key that no read asked for, with the known one nearest to it; at most
-  /// `max` of them, the last then says how many more there are. Keys whose value is null are left
-  /// out.
+  /// The notes, and a sentence for each key that no read asked for, with the known one nearest to
+  /// it; at most `max` of them, the last then says how many more there are. Keys whose value is
+  /// null are left out.
   std::vector<std::string> unknown(size_t max = 8) const;
 
  private:
@@ -75,6 +78,7 @@ class Fields {
   const Json& object_;
   std::string path_;
   std::vector<std::string_view> known_;
+  std::vector<std::string> notes_;
   std::optional<Error> error_;
 };
 

@@ -78,10 +78,11 @@ void read_logit_bias(Fields& fields, int64_t vocab_size,
 }
 
 void read_max_tokens(Fields& fields, GenerationParams& out) {
-  // One setting under three names; -1 is llama-server's spelling of no limit. Whatever is past the
-  // context is for the engine to refuse, which knows both numbers.
+  // One setting under several names; -1 is llama-server's spelling of no limit. Whatever is past
+  // the context is for the engine to refuse, which knows both numbers.
   std::string_view first;
-  for (const std::string_view name : {"max_tokens", "max_completion_tokens", "n_predict"}) {
+  for (const std::string_view name :
+       {"max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict"}) {
     int64_t value = 0;
     if (!fields.integer(name, value, -1, std::numeric_limits<int64_t>::max())) continue;
     out.has_max_tokens = true;
@@ -95,9 +96,9 @@ void read_max_tokens(Fields& fields, GenerationParams& out) {
   }
 }
 
-void read_stop_strings(Fields& fields, const RequestLimits& limits, std::vector<std::string>& to) {
-  constexpr std::string_view kName = "stop";
-  const Json* const value = fields.find(kName);
+void read_stop_strings(Fields& fields, std::string_view name, const RequestLimits& limits,
+                       std::vector<std::string>& to) {
+  const Json* const value = fields.find(name);
   if (value == nullptr) return;
   const auto take = [&](const Json& text, std::string path) {
     if (!text.is_string()) return fields.fail(wrong_value(std::move(path), "a string", text));
@@ -111,15 +112,17 @@ void read_stop_strings(Fields& fields, const RequestLimits& limits, std::vector<
     }
     to.push_back(bytes);
   };
-  if (value->is_string()) return take(*value, "stop");
-  if (!value->is_array()) return fields.fail(kName, "a string or an array of strings", *value);
+  if (value->is_string()) return take(*value, std::string(name));
+  if (!value->is_array()) return fields.fail(name, "a string or an array of strings", *value);
   if (value->size() > limits.max_stop_strings) {
     return fields.fail({ErrorCode::invalid_argument,
                         "at most " + std::to_string(limits.max_stop_strings) +
                             " stop strings are allowed, found " + std::to_string(value->size()),
-                        "stop", ""});
+                        std::string(name), ""});
   }
-  for (size_t i = 0; i < value->size(); ++i) take((*value)[i], "stop[" + std::to_string(i) + "]");
+  for (size_t i = 0; i < value->size(); ++i) {
+    take((*value)[i], std::string(name) + "[" + std::to_string(i) + "]");
+  }
 }
 
 void read_stop_ids(Fields& fields, const ParamsContext& context, std::vector<TokenId>& to) {
@@ -158,7 +161,16 @@ void read_stream(Fields& fields, bool may_stream, GenerationParams& out) {
   }
   Fields inner(*options, "stream_options");
   inner.boolean("include_usage", out.include_usage);
+  inner.skip("include_obfuscation");  // a padding of chunks; there is none here
   if (auto read = inner.status(); !read.ok()) fields.fail(std::move(read).error());
+  for (const auto& entry : options->get_ref<const Json::object_t&>()) {
+    if (entry.second.is_null() || entry.first == "include_usage" ||
+        entry.first == "include_obfuscation") {
+      continue;
+    }
+    fields.note("stream_options", "has a field that is not known here");
+    break;
+  }
 }
 
 }  // namespace
@@ -174,7 +186,14 @@ void read_generation_params(Fields& fields, const ParamsContext& context, Genera
   read_max_tokens(fields, out);
   fields.integer("min_tokens", out.stop.min_tokens, 0, kMaxInt32);
   fields.boolean("ignore_eos", out.stop.ignore_eos);
-  read_stop_strings(fields, limits, out.stop_strings);
+  read_stop_strings(fields, "stop", limits, out.stop_strings);
+  if (fields.find("stop_sequences") != nullptr) {  // Anthropic's name
+    if (!out.stop_strings.empty()) {
+      fields.fail({ErrorCode::invalid_argument, "contradicts stop: both are one setting",
+                   "stop_sequences", ""});
+    }
+    read_stop_strings(fields, "stop_sequences", limits, out.stop_strings);
+  }
   read_stop_ids(fields, context, out.stop.stop_token_ids);
   fields.integer("n", out.num_choices, 1, kMaxChoices);
   fields.integer("prompt_logprobs", out.num_prompt_logprobs, 0, limits.max_logprobs);

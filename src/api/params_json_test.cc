@@ -160,6 +160,14 @@ TEST(GenerationParams, NoStreamWhereThereIsNone) {
 
 TEST(GenerationParams, ALargeMaxTokensIsForTheEngineToRefuse) {
   EXPECT_EQ(read(R"({"max_tokens":1099511627776})")->stop.max_tokens, int64_t{1} << 40);
+  for (const char* const past : {"9223372036854775808", "1e30"}) {
+    EXPECT_EQ(fault("{\"max_tokens\":" + std::string(past) + "}")
+                  .message.find("expected a whole number from -1 to 9223372036854775807, found "),
+              0u)
+        << past;
+  }
+  EXPECT_EQ(fault(R"({"max_tokens":2.5})").message,
+            "expected a whole number of at least -1, found 2.5");
   EXPECT_TRUE(read(R"({"n_predict":-1})")->has_max_tokens);
   EXPECT_FALSE(read(R"({"max_tokens":null})")->has_max_tokens);
   EXPECT_EQ(fault(R"({"min_tokens":1099511627776})").message,

@@ -1,6 +1,7 @@
 // From a request's JSON to what the engine takes: parsed, templated, tokenised.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,16 +22,26 @@ struct PreparedRequest {
   std::vector<Request> requests;  ///< one a prompt; each has all choices
   /// What each completion begins with, where the request wants its prompt echoed; else empty.
   std::vector<std::string> echoes;
+  /// Whether an answer's token ids are kept, besides where log-probabilities were asked for.
+  bool keeps_tokens = false;
+  /// What the answer repeats of the request, if its protocol wants that: an object, or null.
+  std::shared_ptr<const Json> repeated{};
   bool goes_on = false;  ///< the answer follows a text of its own kind, not a turn's beginning
   std::vector<std::string> warnings;
   double tokenize_ms = 0;  ///< template and tokens
 };
 
-/// Of /v1/completions and /v1/chat/completions; see Protocol::prepare.
+/// Of the protocols; see Protocol::prepare.
 Result<PreparedRequest> prepare_completion(const Json& body, const ServedModel& model,
                                            const Clock& clock);
 Result<PreparedRequest> prepare_chat(const Json& body, const ServedModel& model,
                                      const Clock& clock);
+Result<PreparedRequest> prepare_response(const Json& body, const ServedModel& model,
+                                         const Clock& clock);
+Result<PreparedRequest> prepare_anthropic(const Json& body, const ServedModel& model,
+                                          const Clock& clock);
+Result<PreparedRequest> prepare_llama(const Json& body, const ServedModel& model,
+                                      const Clock& clock);
 
 /// The scope in which prefixes are shared: that of an API key, narrowed by a request's salt.
 std::string cache_scope(std::string_view api_key, std::string_view salt);

@@ -5,7 +5,7 @@
 #include "api/chat_request.h"
 #include "api/completion_request.h"
 #include "api/protocol.h"
-#include "api/test_model.h"
+#include "api/test_scene.h"
 
 namespace headrace::api {
 namespace {
@@ -29,9 +29,6 @@ class FixedClock final : public Clock {
   int64_t now_ns() const override { return 0; }
   int64_t unix_seconds() const override { return 1767225600; }
 };
-
-constexpr std::string_view kCompletions = "/v1/completions";
-constexpr std::string_view kChat = "/v1/chat/completions";
 
 Result<PreparedRequest> prepare(std::string_view path, std::string_view text,
                                 const TestModel& model) {

@@ -1,6 +1,7 @@
 // See response_json.h.
 #include "api/response_json.h"
 
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -27,6 +28,14 @@ std::string dumped(const Json& json) {
 
 void append_json_string(std::string& out, std::string_view text) {
   out += dumped(Json(text));
+}
+
+double short_number(float value) {
+  char text[32];
+  const auto written = std::to_chars(text, text + sizeof(text), value);
+  double out = 0;
+  const auto read = std::from_chars(text, written.ptr, out);
+  return read.ec == std::errc() && std::isfinite(out) ? out : 0;
 }
 
 std::string_view end_name(ChoiceEnd end) {

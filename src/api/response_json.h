@@ -17,6 +17,9 @@ std::string dumped(const Json& json);
 /// Appends `text` as a JSON string, in the same way.
 void append_json_string(std::string& out, std::string_view text);
 
+/// With as few digits as tell it from all other floats.
+double short_number(float value);
+
 /// "stop" or "length"; not of one that is running.
 std::string_view end_name(ChoiceEnd end);
 /// vLLM's: the stop string or stop token of the request that ended it, else null.

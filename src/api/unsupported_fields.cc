@@ -70,6 +70,10 @@ void read_tools(Fields& fields) {
   for (const std::string_view name : {"tool_choice", "function_call"}) {
     const Json* const value = fields.find(name);
     if (value == nullptr || *value == "none" || *value == "auto") continue;
+    if (value->is_object() && value->size() == 1 && value->contains("type") &&
+        ((*value)["type"] == "auto" || (*value)["type"] == "none")) {
+      continue;  // Anthropic's spelling
+    }
     if (*value == "required" || value->is_object()) return fields.refuse(name, kNoTools);
     return fields.fail(name, "\"none\", \"auto\", \"required\" or an object", *value);
   }

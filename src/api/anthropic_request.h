@@ -1,0 +1,24 @@
+// The conversation of Anthropic's Messages API. Must not know answers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/fields.h"
+#include "api/json.h"
+#include "api/limits.h"
+#include "headrace/result.h"
+
+namespace headrace::api {
+
+struct AnthropicConversation {
+  Json messages;  ///< as a template wants them, the system prompt first; turns alternate
+  bool continues_last_message = false;  ///< it ends with the beginning of the answer
+  std::vector<std::string> warnings;
+};
+
+/// Reads "system" and "messages". Neighbours of one role become one message, as there. Errors
+/// (400) name the field: images, tools, other roles.
+Result<AnthropicConversation> read_anthropic(Fields& fields, const RequestLimits& limits);
+
+}  // namespace headrace::api

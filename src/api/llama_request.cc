@@ -1,0 +1,128 @@
+// The body of llama-server's POST /completion; see prepared_request.h.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "api/json_body.h"
+#include "api/prepare_parts.h"
+
+namespace headrace::api {
+namespace {
+
+/// Its list of pairs: [[15043, 1.0], [29871, false]]; false forbids. Turned into the object that
+/// all others have.
+Result<Json> with_bias_object(const Json& body) {
+  const auto bias = body.find("logit_bias");
+  if (bias == body.end() || !bias->is_array()) return body;
+  Json object = Json::object();
+  for (size_t i = 0; i < bias->size(); ++i) {
+    const Json& pair = (*bias)[i];
+    const std::string path = "logit_bias[" + std::to_string(i) + "]";
+    if (!pair.is_array() || pair.size() != 2) {
+      return wrong_value(path, "a token id and a number", pair);
+    }
+    const auto id = whole_number(pair[0]);
+    if (!id) return wrong_value(path + "[0]", "a token id", pair[0]);
+    constexpr double kNever = -1e9;
+    object[std::to_string(*id)] = pair[1] == false ? Json(kNever) : pair[1];
+  }
+  Json out = body;
+  out["logit_bias"] = std::move(object);
+  return out;
+}
+
+void read_ignored(Fields& fields) {
+  int64_t slot = -1;
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  if (fields.integer("id_slot", slot, -1, kMax) && slot >= 0) {
+    fields.note("id_slot", "does nothing: prefixes are found wherever they are");
+  }
+  for (const std::string_view name :
+       {"n_keep", "n_discard", "n_cache_reuse", "t_max_predict_ms", "n_indent", "min_keep"}) {
+    const Json* const value = fields.find(name);
+    if (value == nullptr || *value == 0 || *value == -1) continue;
+    fields.note(name, "is not built in");
+  }
+  for (const std::string_view name : {"samplers", "response_fields"}) {
+    if (fields.find(name) != nullptr) fields.note(name, "is not built in");
+  }
+  for (const std::string_view name : {"post_sampling_probs", "return_progress"}) {
+    bool on = false;
+    if (fields.boolean(name, on) && on) fields.note(name, "is not built in");
+  }
+  const Json* const lora = fields.find("lora");
+  if (lora != nullptr && !(lora->is_array() && lora->empty())) {
+    fields.refuse("lora", "adapters are not built in");
+  }
+  fields.skip("timings_per_token");
+}
+
+struct LlamaRequest {
+  GenerationParams params;
+  std::vector<Prompt> prompts;
+  bool returns_tokens = false;
+  bool caches_prompt = true;
+  std::vector<std::string> warnings;
+};
+
+Result<LlamaRequest> parse_llama(const Json& body, const ParamsContext& context) {
+  Fields fields(body);
+  LlamaRequest out;
+  read_generation_params(fields, context, out.params);
+  if (fields.integer("n_cmpl", out.params.num_choices, 1, kMaxChoices)) {
+    if (fields.find("n") != nullptr) fields.fail("n_cmpl", "n or n_cmpl", *fields.find("n_cmpl"));
+  }
+  int32_t num_probs = 0;
+  if (fields.integer("n_probs", num_probs, 0, context.limits.max_logprobs) && num_probs > 0) {
+    out.params.num_logprobs = num_probs;
+  }
+  if (out.params.num_prompt_logprobs >= 0) {
+    fields.refuse("prompt_logprobs", "is not told here", "use /v1/completions");
+  }
+  fields.boolean("return_tokens", out.returns_tokens);
+  fields.boolean("cache_prompt", out.caches_prompt);
+  read_ignored(fields);
+  const Json* const prompt = fields.find("prompt");
+  HEADRACE_TRY(fields.status());
+  if (prompt == nullptr) return missing_value("prompt", "a string or an array of token ids");
+  HEADRACE_ASSIGN(out.prompts, read_prompts(*prompt, context));
+  HEADRACE_TRY(check_num_choices(out.prompts.size(), out.params, context.limits));
+  HEADRACE_TRY(check_params(out.params, context.vocab_size));
+  out.warnings = fields.unknown();
+  return out;
+}
+
+Result<void> fill_llama(const Json& body, const ServedModel& model, PreparedRequest& out) {
+  if (!body.is_object()) return wrong_value(std::string(kBody), "an object", body);
+  HEADRACE_ASSIGN(const Json plain, with_bias_object(body));
+  HEADRACE_ASSIGN(LlamaRequest request, parse_llama(plain, params_context(model)));
+  out.params = std::move(request.params);
+  out.goes_on = true;
+  out.keeps_tokens = request.returns_tokens;
+  HEADRACE_TRY(check_model(model, out));
+  Json texts = Json::array();
+  // Who uses this endpoint writes control tokens by hand.
+  const EncodeOptions options{true, true};
+  for (const Prompt& prompt : request.prompts) {
+    HEADRACE_ASSIGN(auto ids, prompt_ids(prompt, options, *model.tokenizer, out.warnings));
+    texts.push_back(prompt.text ? *prompt.text : model.tokenizer->decode(ids, false));
+    add_prompt(model, std::move(ids), out).use_prefix_cache = request.caches_prompt;
+  }
+  out.repeated = std::make_shared<const Json>(Json{{"prompts", std::move(texts)}});
+  out.warnings.insert(out.warnings.end(), request.warnings.begin(), request.warnings.end());
+  return {};
+}
+
+}  // namespace
+
+Result<PreparedRequest> prepare_llama(const Json& body, const ServedModel& model,
+                                      const Clock& clock) {
+  const int64_t begin_ns = clock.now_ns();
+  PreparedRequest out;
+  HEADRACE_TRY(fill_llama(body, model, out));
+  out.tokenize_ms = static_cast<double>(clock.now_ns() - begin_ns) * 1e-6;
+  return out;
+}
+
+}  // namespace headrace::api

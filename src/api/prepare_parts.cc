@@ -1,0 +1,140 @@
+// See prepare_parts.h.
+#include "api/prepare_parts.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "api/in_quotes.h"
+
+namespace headrace::api {
+namespace {
+
+Request engine_request(const GenerationParams& params, std::vector<TokenId> prompt) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling = params.sampling;
+  request.stop = params.stop;
+  request.num_logprobs = params.num_logprobs;
+  request.num_prompt_logprobs = params.num_prompt_logprobs;
+  request.num_choices = params.num_choices;
+  request.priority = params.priority;
+  request.timeout_ms = params.timeout_ms;
+  request.cache_scope = cache_scope("", params.cache_salt);
+  return request;
+}
+
+/// Cuts an answer's length that the request did not ask for to what its prompt leaves. A prompt
+/// that leaves nothing is for the engine to refuse.
+void fit_default(const ServedModel& model, Request& request, PreparedRequest& out) {
+  const int64_t room = model.max_context - static_cast<int64_t>(request.prompt.size());
+  if (out.params.has_max_tokens || room <= 0 || request.stop.max_tokens <= room) return;
+  request.stop.max_tokens = room;
+  constexpr std::string_view kWarned = "max_tokens: ";
+  const bool is_said = std::any_of(out.warnings.begin(), out.warnings.end(),
+                                   [&](const auto& text) { return text.starts_with(kWarned); });
+  if (is_said) return;
+  out.warnings.push_back(std::string(kWarned) + "at most " + std::to_string(room) +
+                         ", not the default " + std::to_string(model.stop.max_tokens) +
+                         ", fit the context of " + std::to_string(model.max_context));
+}
+
+/// Whether control tokens are spelled in a text that is not searched for them.
+bool spells_control_tokens(const Tokenizer& tokenizer, const std::string& text,
+                           const std::vector<TokenId>& ids, bool adds_special) {
+  // All known control tokens have one of these; text without them is not tokenised twice.
+  if (text.find_first_of("<[") == std::string::npos) return false;
+  const auto parsed = tokenizer.encode(text, EncodeOptions{adds_special, true});
+  return parsed.ok() && *parsed != ids;
+}
+
+/// A fault of the template is a fault of the conversation that it was given.
+Error of_messages(Error error, const std::string& field) {
+  constexpr std::string_view kTemplate = "chat template";
+  if (!error.where.starts_with(kTemplate)) return error;
+  if (error.where != kTemplate) error.message = error.where + ": " + error.message;
+  error.where = field;
+  if (error.code == ErrorCode::resource_exhausted) error.code = ErrorCode::invalid_argument;
+  return error;
+}
+
+}  // namespace
+
+ParamsContext params_context(const ServedModel& model) {
+  return {.limits = model.limits,
+          .sampling = model.sampling,
+          .stop = model.stop,
+          .vocab_size = model.vocab_size,
+          .may_stream = model.may_stream};
+}
+
+Result<void> check_model(const ServedModel& model, PreparedRequest& out) {
+  const std::string& asked = out.params.model;
+  if (asked.empty() || asked == model.name) return {};
+  if (!model.answers_any_name) {
+    return Error{ErrorCode::not_found,
+                 "there is no model " + in_quotes(asked) + ", only " + in_quotes(model.name),
+                 "model", ""};
+  }
+  out.warnings.push_back("model: answered by " + in_quotes(model.name) + ", not by " +
+                         in_quotes(asked));
+  return {};
+}
+
+Request& add_prompt(const ServedModel& model, std::vector<TokenId> ids, PreparedRequest& out) {
+  Request& made = out.requests.emplace_back(engine_request(out.params, std::move(ids)));
+  fit_default(model, made, out);
+  return made;
+}
+
+Result<std::vector<TokenId>> prompt_ids(const Prompt& prompt, const EncodeOptions& options,
+                                        const Tokenizer& tokenizer,
+                                        std::vector<std::string>& warnings) {
+  if (!prompt.text) return prompt.ids;
+  const std::string& text = *prompt.text;
+  HEADRACE_ASSIGN(auto ids, tokenizer.encode(text, options));
+  if (warnings.empty() && !options.parse_special &&
+      spells_control_tokens(tokenizer, text, ids, options.add_special)) {
+    warnings.emplace_back(
+        "prompt: control tokens that it spells were taken as plain text; set parse_special to "
+        "true, or use /v1/chat/completions");
+  }
+  return ids;
+}
+
+ChatPromptOptions chat_options(const ChatRequest& request, const Clock& clock) {
+  return {.now_unix_seconds = clock.unix_seconds(),
+          .adds_generation_prompt = request.adds_generation_prompt,
+          .continues_last_message = request.continues_last_message,
+          .variables = request.template_variables.get()};
+}
+
+Result<std::vector<TextSegment>> chat_segments(const ServedModel& model, const Json& messages,
+                                               const ChatPromptOptions& options,
+                                               const std::string& field) {
+  if (model.chat_template == nullptr) {
+    return Error{ErrorCode::unsupported, "the model has no chat template", field,
+                 "use /v1/completions, or give the program one with --chat-template FILE"};
+  }
+  auto segments = render_chat(*model.chat_template, *model.tokenizer, messages, options);
+  if (!segments.ok()) return of_messages(std::move(segments).error(), field);
+  return segments;
+}
+
+Result<std::vector<TokenId>> chat_ids(const ServedModel& model, const Json& messages,
+                                      const ChatPromptOptions& options, const std::string& field) {
+  HEADRACE_ASSIGN(auto segments, chat_segments(model, messages, options, field));
+  return model.tokenizer->encode(std::span<const TextSegment>(segments), true);
+}
+
+void refuse_several(Fields& fields, const GenerationParams& params) {
+  if (params.num_choices > 1) {
+    fields.refuse("n", "there is one answer here", "use /v1/chat/completions");
+  }
+  if (params.num_prompt_logprobs >= 0) {
+    fields.refuse("prompt_logprobs", "is not told here", "use /v1/completions");
+  }
+}
+
+}  // namespace headrace::api

@@ -1,0 +1,45 @@
+// What the preparation of all requests has in common, once a body is parsed. Must not know bodies.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/chat_prompt.h"
+#include "api/chat_request.h"
+#include "api/completion_request.h"
+#include "api/params_json.h"
+#include "api/prepared_request.h"
+
+namespace headrace::api {
+
+ParamsContext params_context(const ServedModel& model);
+
+/// Error (not_found): the request names another model, and that is not allowed.
+Result<void> check_model(const ServedModel& model, PreparedRequest& out);
+
+/// One more prompt, with the parameters of `out`. An answer's length that the request did not ask
+/// for is cut to what the prompt leaves, with a warning.
+Request& add_prompt(const ServedModel& model, std::vector<TokenId> ids, PreparedRequest& out);
+
+/// The ids of `prompt`. Warns where control tokens are spelled that are not looked for, unless
+/// something is in `warnings` already.
+Result<std::vector<TokenId>> prompt_ids(const Prompt& prompt, const EncodeOptions& options,
+                                        const Tokenizer& tokenizer,
+                                        std::vector<std::string>& warnings);
+
+/// How a conversation becomes a prompt. The result refers to `request`.
+ChatPromptOptions chat_options(const ChatRequest& request, const Clock& clock);
+
+/// The model's template over `messages`. Errors are at `field`: unsupported (no template), those
+/// of render_chat().
+Result<std::vector<TextSegment>> chat_segments(const ServedModel& model, const Json& messages,
+                                               const ChatPromptOptions& options,
+                                               const std::string& field);
+/// The same, tokenised.
+Result<std::vector<TokenId>> chat_ids(const ServedModel& model, const Json& messages,
+                                      const ChatPromptOptions& options, const std::string& field);
+
+/// Of an answer that can be only one: refuses n > 1 and the log-probabilities of prompts.
+void refuse_several(Fields& fields, const GenerationParams& params);
+
+}  // namespace headrace::api
