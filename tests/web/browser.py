@@ -39,13 +39,12 @@ class Browser:
         """Opens `url`; `fresh`: nothing is kept from an earlier visit."""
         if fresh:
             parts = urllib.parse.urlsplit(url)
+            self.driver.get(url)
+            self.run("sessionStorage.clear()")
             self.driver.get("about:blank")
             self.driver.execute_cdp_cmd("Storage.clearDataForOrigin", {
                 "origin": f"{parts.scheme}://{parts.netloc}", "storageTypes": "all"})
         self.driver.get(url)
-        if fresh:
-            self.driver.execute_script("sessionStorage.clear()")
-            self.driver.refresh()
 
     def find(self, selector):
         return self.driver.find_element(By.CSS_SELECTOR, selector)
@@ -69,8 +68,7 @@ class Browser:
 
     def until_ready(self):
         """Until the chat page knows its model."""
-        self.until(lambda: self.find("#model").is_enabled(), "no model")
-        self.until_there(".model-name, .message")
+        self.until_there("[data-state=ready]")
 
     def send(self, text):
         self.find("#composer-text").send_keys(text.replace("\n", Keys.SHIFT + Keys.ENTER + Keys.NULL), Keys.ENTER)

@@ -15,6 +15,7 @@ import mimetypes
 import pathlib
 import random
 import re
+import sys
 import threading
 import time
 import urllib.parse
@@ -134,6 +135,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     assets = read_assets()
     load = Load()
     key = ""
+    is_loading = False
     requests = []  # bodies of what was asked, for tests
 
     def log_message(self, *_):
@@ -170,6 +172,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send_body(200, file.read_bytes(), f"{kind}; charset=utf-8", Cache_Control="no-store")
         if not self.is_allowed():
             return None
+        if self.is_loading:
+            return self.fail(503, "Loading model", "unavailable_error", Retry_After="2")
         if url.path == "/v1/models":
             return self.send_json({"object": "list", "data": [{"id": name, "object": "model"} for name in MODELS]})
         if url.path == "/props":
@@ -251,11 +255,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a browser that leaves is no fault
+            super().handle_error(request, client_address)
+
+
 def start(port=0, key=""):
     """A server in threads of its own; (server, address). Its handler class, with `key` and `requests`, is its own."""
-    handler = type("FakeHandler", (Handler,), {"key": key, "requests": []})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
-    server.daemon_threads = True
+    handler = type("FakeHandler", (Handler,), {"key": key, "requests": [], "is_loading": False})
+    server = Server(("127.0.0.1", port), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_address[1]}/"
 

@@ -232,7 +232,7 @@ class ChatTest(PageTest):
             const done = arguments[2];
             window.harm = 0;
             import("/assets/markdown.js").then(({ MarkdownView }) => {
-              const box = document.getElementById("thread").appendChild(document.createElement("div"));
+              const box = document.getElementById("scroller").appendChild(document.createElement("div"));
               const view = new MarkdownView(box);
               for (let i = 1; i <= arguments[0].length; ++i) view.update(arguments[0].slice(0, i), i === arguments[0].length);
               const bad = () => [...box.querySelectorAll("*")].filter((each) =>
@@ -241,7 +241,7 @@ class ChatTest(PageTest):
             });""", HARM, "script, img, iframe, svg:not(.icon), form, input, style, [href^='javascript' i], [href^='data' i]")
         self.assertEqual(found, [])
         self.assertEqual(self.browser.run("return window.harm"), 0)
-        self.assertIn("window.harm = 11", self.browser.find("#thread").text)
+        self.assertIn("window.harm = 11", self.browser.find("#scroller").text)
 
     def test_theme_button(self):
         before = self.browser.run("return getComputedStyle(document.body).backgroundColor")
@@ -326,6 +326,20 @@ class FakeServerTest(PageTest):
                 self.assertEqual("wait 7 s" in answer.text, status in (429, 503))
         self.browser.run("document.querySelector('.error-buttons button').click()")
         self.browser.until(lambda: "2 / 2" in self.browser.find(".answer").text, "not tried again")
+
+    def test_waits_for_a_server_that_loads(self):
+        self.expected_console.append("status of 503")
+        self.server.RequestHandlerClass.is_loading = True
+        try:
+            self.browser.open(self.url, fresh=True)
+            self.browser.until(lambda: "Loading model" in self.browser.find(".welcome").text, "does not say so")
+            self.assertEqual(self.browser.axe(), [])
+            self.browser.send("say: x")
+            self.assertEqual(self.browser.find("#composer-text").get_attribute("value"), "say: x")
+        finally:
+            self.server.RequestHandlerClass.is_loading = False
+        self.browser.until_ready()
+        self.assertNotIn("Loading model", self.browser.find(".welcome").text)
 
     def test_error_in_mid_stream_keeps_the_text(self):
         answer = self.browser.ask("fail: mid")
@@ -419,6 +433,9 @@ class KeyTest(PageTest):
         self.browser.until(lambda: self.browser.find("#key").get_attribute("value") == "wrong"
                            and self.browser.all("#key-dialog[open]"), "not asked again")
         self.assertIn("API key", self.browser.find("#key-dialog").text)
+        self.browser.find("#key").send_keys(Keys.ESCAPE)
+        self.browser.click(".welcome .button")
+        self.browser.until_there("#key-dialog[open] #key")
         self.assertEqual(self.browser.axe(), [])
         self.browser.find("#key").send_keys(Keys.CONTROL, "a")
         self.browser.find("#key").send_keys("secret-key", Keys.ENTER)

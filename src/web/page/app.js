@@ -12,6 +12,7 @@ import { listConversations, loadConversation, openStore, recall, remember, remov
 import { ThreadView } from "./thread_view.js";
 
 const kSaveEvery = 1000;  // ms between two saves of an answer that is being written
+const kAskModelsEvery = 2000;  // ms, while the server does not say which models there are
 const kAnnounceLimit = 1000;  // characters of an answer that are read aloud at once
 
 const runs = new Map();  // conversation id -> {conversation, controller}
@@ -44,12 +45,11 @@ async function refreshList() {
 
 function refreshState() {
   const path = pathOf(current);
-  const last = path.at(-1);
   composer.setState({ isBusy: runs.has(current.id), isBase: about.isBase, mayBeEmpty: about.isBase && path.length > 0 });
   byId("mode-note").hidden = !about.isBase;
   byId("heading").textContent = current.title || "New chat";
   document.title = current.title ? `${current.title} – Headrace` : "Headrace";
-  document.body.classList.toggle("is-waiting", last?.status === "streaming");
+  document.body.classList.toggle("is-busy", runs.has(current.id));
 }
 
 async function show(conversation) {
@@ -135,6 +135,11 @@ function endingOf(node) {
 function ask(text) {
   const conversation = current;
   if (runs.has(conversation.id)) return;
+  if (!modelOr(conversation.model)) {
+    composer.set(text);
+    toast("There is no model to ask yet");
+    return;
+  }
   let parent = pathOf(conversation).at(-1)?.id ?? kRoot;
   if (text !== "") parent = addNode(conversation, parent, { role: "user", text: about.isBase ? text : text.trim() }).id;
   if (location.hash.slice(1) !== conversation.id) history.replaceState(null, "", `#${conversation.id}`);
@@ -196,22 +201,33 @@ function exportJson(conversation) {
 
 // Models and settings
 
-/// Asks for the models, and for a key as long as the server wants one. False if there are none.
+function showProblem(message, action) {
+  thread.setProblem(message ? { message, action } : null);
+  thread.refresh(modelOr(current.model), about);
+}
+
+/// Asks for the models: again and again while the server cannot say, and with a key if it wants one.
+/// Without a key that is left to a button.
 async function startModels() {
-  const select = byId("model");
   for (;;) {
     try {
       await loadModels();
       break;
     } catch (error) {
-      if (error.status === 401 && await askForKey(error.message)) continue;
-      toast(error.message, { label: "Try again", run: async () => { if (await startModels()) show(current); } });
-      return false;
+      const isClosed = error.status === 401;
+      if (isClosed && await askForKey(error.message)) continue;
+      showProblem(error.message, isClosed ? { label: "Enter key", run: startModels } : null);
+      if (isClosed) return;
+      await new Promise((resolve) => { setTimeout(resolve, kAskModelsEvery); });
     }
   }
+  const select = byId("model");
   select.replaceChildren(...modelNames().map((name) => h("option", { value: name, text: name })));
   select.disabled = modelNames().length === 0;
-  return !select.disabled;
+  select.value = modelOr(current.model);
+  showProblem(select.disabled ? "The server has no model." : "");
+  await show(current);
+  document.body.dataset.state = "ready";
 }
 
 async function chooseModel(name) {
@@ -263,8 +279,8 @@ async function start() {
   const isKept = await openStore(onOtherTab);
   if (!isKept) byId("fine-print").textContent = "Models make mistakes. This browser will not keep your conversations.";
   await openFromAddress();
-  if (await startModels()) await show(current);
   composer.focus();
+  startModels();
 }
 
 start();

@@ -11,7 +11,7 @@ import { recall, remember } from "./store.js";
 const kPollMs = 1000;
 const kKeepMs = 300000;   // of history
 const kSmoothMs = 3000;   // a rate is over so long
-const kWindows = [[60000, "1 min"], [300000, "5 min"], [Infinity, "All"]];
+const kWindows = [[60000, "1\u00a0min"], [300000, "5\u00a0min"], [Infinity, "All"]];
 
 const kRungs = {
   evict_prefixes: "Cached prefixes written over", drop_caches: "Other caches emptied", stop_admitting: "Requests kept waiting",
@@ -99,13 +99,13 @@ function showThroughput(model) {
     ? `bound for generating now: ${rate(bound)} tokens/s (dashed)` : "last five minutes";
 }
 
-function showHistogram(name, field) {
+function showHistogram(name, field, what) {
   const histogram = inWindow(field);
   const total = totalOf(histogram);
   const shown = [[.5, "p50"], [.95, "p95"], [.99, "p99"]].map(([q, label]) => [label, duration(quantile(histogram, q) * 1000)]);
   byId(`${name}-figures`).replaceChildren(
     ...shown.map(([label, value]) => h("span", {}, h("span", { class: "q", text: label }), value)));
-  byId(`${name}-total`).textContent = count(total);
+  byId(`${name}-total`).textContent = plural(total, what);
   const summary = total > 0 ? shown.map(([label, value]) => `${label} ${value}`).join(", ") : "nothing yet";
   plots[name].set(histogram.le, perBucket(histogram), `${summary}, ${windowName()}`);
 }
@@ -165,9 +165,9 @@ function render() {
   showTiles(model);
   showThroughput(model);
   showKv(model);
-  showHistogram("ttft", "ttft_seconds");
-  showHistogram("itl", "itl_seconds");
-  showHistogram("step", "step_seconds");
+  showHistogram("ttft", "ttft_seconds", "answer");
+  showHistogram("itl", "itl_seconds", "gap");
+  showHistogram("step", "step_seconds", "step");
   showLadder(model);
   showTotals(model, latest());
 }

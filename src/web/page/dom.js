@@ -13,7 +13,7 @@ export function h(name, props = {}, ...children) {
     else if (key === "on") Object.entries(value).forEach(([event, f]) => element.addEventListener(event, f));
     else element.setAttribute(key, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
 

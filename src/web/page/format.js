@@ -26,7 +26,7 @@ export function rate(n) {
 }
 
 /// "94.2 %" of a fraction.
-export const percent = (x) => (Number.isFinite(x) ? `${(100 * x).toFixed(x > 0 && x < .9995 ? 1 : 0)} %` : "–");
+export const percent = (x) => (Number.isFinite(x) ? `${(100 * x).toFixed(x > 0 && x < .9995 ? 1 : 0)}\u00a0%` : "–");
 
 /// "1 token", "2 tokens".
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;

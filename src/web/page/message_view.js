@@ -9,6 +9,8 @@ const kEndings = {
   length: "The answer reached the token limit.",
 };
 
+const kStarts = { class: "small starts" };  // begins an answer: not while another is being written
+
 /// `actions`: edit(node, text), retry(node), branch(node, siblingId), askKey().
 export class MessageView {
   constructor(node, actions) {
@@ -88,8 +90,8 @@ export class MessageView {
     if (branch.siblings.length > 1) tools.append(this.branchPicker(branch));
     const copy = iconButton("copy", "Copy", () => copyFrom(copy, splitThought(node.text).answer));
     if (node.text) tools.append(copy);
-    if (this.isAnswer) tools.append(iconButton("retry", "Ask again", () => actions.retry(node)));
-    else tools.append(iconButton("edit", "Edit", () => this.edit()));
+    if (this.isAnswer) tools.append(iconButton("retry", "Ask again", () => actions.retry(node), kStarts));
+    else tools.append(iconButton("edit", "Edit", () => this.edit(), kStarts));
     const readout = this.isAnswer ? timingReadout(node) : null;
     this.foot.append(h("div", { class: "tool-row" }, tools, readout));
   }

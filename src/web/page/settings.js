@@ -83,13 +83,17 @@ const kShortcuts = [
   [["Ctrl", "/"], "This list"],
 ];
 
+const kLibraries = [["marked", "marked"], ["DOMPurify", "purify"], ["highlight.js", "highlight"], ["Chart.js", "chart"]];
+
 export function openShortcuts() {
   const dialog = byId("shortcuts");
   dialog.replaceChildren(
     h("header", { class: "sheet-head" }, h("h2", { id: "shortcuts-title", text: "Keyboard" }),
       iconButton("close", "Close", () => dialog.close())),
     h("dl", { class: "shortcut-list" }, kShortcuts.map(([keys, text]) =>
-      h("div", {}, h("dt", {}, keys.map((key) => h("kbd", { text: key }))), h("dd", { text })))));
+      h("div", {}, h("dt", {}, keys.map((key) => h("kbd", { text: key }))), h("dd", { text })))),
+    h("p", { class: "credits" }, "Made with ", kLibraries.map(([name, file], i) =>
+      [i > 0 ? ", " : "", h("a", { href: `assets/lib/${file}.txt`, target: "_blank", rel: "noopener", text: name })])));
   if (!dialog.dataset.isReady) closesOnBackdrop(dialog);
   dialog.dataset.isReady = "yes";
   if (!dialog.open) dialog.showModal();

@@ -23,12 +23,18 @@ export class ThreadView {
   constructor(actions) {
     this.actions = actions;
     this.views = new Map();
+    this.problem = null;
     this.scroller = byId("scroller");
     this.thread = byId("thread");
     this.isPinned = true;
     this.scroller.addEventListener("scroll", () => this.onScroll(), { passive: true });
     byId("to-end").addEventListener("click", () => this.toEnd("smooth"));
     new ResizeObserver(() => this.isPinned && this.toEnd()).observe(this.thread);
+  }
+
+  /// What the welcome says instead of which model runs: {message, action: {label, run} or null}; null: nothing.
+  setProblem(problem) {
+    this.problem = problem;
   }
 
   /// Shows a conversation from the beginning. `about`: what is known of its model.
@@ -96,13 +102,16 @@ export class ThreadView {
       h("button", { type: "button", class: "suggestion", on: { click: () => this.actions.suggest(isBase ? text : `${title} ${text}`) } },
         h("strong", { text: title }), h("span", { text: isBase ? text.split("\n")[0] : text })));
     const name = h("span", { class: "model-name", text: model });
-    const lead = !model ? "Looking for a model…"
+    const { message, action } = this.problem ?? {};
+    const lead = message ? h("span", { class: "problem", role: "alert", text: message })
+      : !model ? "Looking for a model…"
       : isBase ? [name, ` is a base model: it has no chat template, so it does not answer but goes on with your text.${context}`]
         : [name, ` is running here.${context}`];
     return h("section", { class: "welcome", "aria-labelledby": "welcome-title" },
              h("img", { src: "assets/favicon.svg", alt: "", class: "welcome-mark" }),
              h("h2", { id: "welcome-title", text: isBase ? "Begin a text" : "What is on your mind?" }),
              h("p", { class: "welcome-lead" }, lead),
+             action ? h("button", { type: "button", class: "button primary", text: action.label, on: { click: action.run } }) : null,
              h("div", { class: "suggestions" }, suggestions));
   }
 }
