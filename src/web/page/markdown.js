@@ -1,9 +1,9 @@
 // Markdown of a model, which may hold anything, to elements that do nothing but show. HTML in it is
 // shown as text; what is made of it goes through DOMPurify all the same; images are not fetched.
-import { marked } from "./lib/marked.js";
 import DOMPurify from "./lib/purify.js";
 import { copyFrom, h, iconButton } from "./dom.js";
 
+const { marked } = window;  // a classic script: as a module Debian has it only with all of Node.js
 const kHighlightLimit = 60000;  // characters: longer code stays plain, colouring would take too long
 const kHarmlessTag = /^<\/?(?:br|sub|sup|kbd|wbr)\s*\/?>$/i;
 
