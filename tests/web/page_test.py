@@ -243,6 +243,22 @@ class ChatTest(PageTest):
         self.assertEqual(self.browser.run("return window.harm"), 0)
         self.assertIn("window.harm = 11", self.browser.find("#scroller").text)
 
+    def test_markdown_that_no_parser_takes_shows_as_it_is(self):
+        for name, text in (("quotes", ">" * 20000), ("lists", "- " * 20000), ("brackets", "[" * 20000), ("stars", "*a" * 20000),
+                           ("fence", "```\n" + "x" * 200000), ("table", "|a" * 3000 + "|\n" + "|-" * 3000 + "|\n")):
+            with self.subTest(name):
+                length, took = self.browser.driver.execute_async_script("""
+                    const done = arguments[1];
+                    import("/assets/markdown.js").then(({ MarkdownView }) => {
+                      const box = document.getElementById("scroller").appendChild(document.createElement("div"));
+                      const begin = performance.now();
+                      new MarkdownView(box).update(arguments[0], true);
+                      done([box.textContent.length, performance.now() - begin]);
+                      box.remove();
+                    });""", text)
+                self.assertGreater(length, 0)
+                self.assertLess(took, 5000)
+
     def test_theme_button(self):
         before = self.browser.run("return getComputedStyle(document.body).backgroundColor")
         self.browser.click("#theme-button")
@@ -269,6 +285,11 @@ class ChatTest(PageTest):
                 self.browser.view(**view)
                 until_still(.2)
                 self.assertEqual(self.browser.axe(), [])
+        self.browser.click("#open-drawer")
+        self.browser.click("#conversations .more")
+        self.assertEqual(self.browser.axe(), [])
+        self.browser.find("#item-menu .menu-item").send_keys(Keys.ESCAPE)
+        self.browser.click("#close-drawer")
         self.browser.view()
         for button in ("#settings-button", "#shortcuts-button"):
             with self.subTest(button):

@@ -43,7 +43,7 @@ async function send(path, options = {}) {
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (error.name === "AbortError" || error.name === "TimeoutError") throw error;
     throw new ApiError("The server cannot be reached.", { code: "unreachable" });
   }
   if (response.ok) return response;

@@ -11,6 +11,7 @@ import { Sidebar } from "./sidebar.js";
 import { listConversations, loadConversation, openStore, recall, remember, removeConversation, saveConversation } from "./store.js";
 import { ThreadView } from "./thread_view.js";
 
+const kDrawEvery = 30;  // ms between two views of an answer that is being written, at least
 const kSaveEvery = 1000;  // ms between two saves of an answer that is being written
 const kAskModelsEvery = 2000;  // ms, while the server does not say which models there are
 const kAnnounceLimit = 1000;  // characters of an answer that are read aloud at once
@@ -94,14 +95,27 @@ async function answer(conversation, parent) {
   const controller = new AbortController();
   runs.set(conversation.id, { conversation, controller });
   const isShown = () => current === conversation;
-  let frame = 0;
+  let isWaiting = false;  // a view is under way, or has just been
+  let isStale = false;    // what came since is not shown yet
   let saved = performance.now();
   const draw = () => {
-    frame = 0;
+    const begin = performance.now();
+    isStale = false;
     if (isShown()) thread.updateNode(node);
+    // Most of the time is left to others: the model may run on this machine too.
+    const pause = Math.max(kDrawEvery, 4 * (performance.now() - begin));
+    setTimeout(() => {
+      isWaiting = false;
+      if (isStale) drawSoon();
+    }, pause);
+  };
+  const drawSoon = () => {
+    isStale = true;
+    if (!isWaiting) requestAnimationFrame(draw);
+    isWaiting = true;
   };
   const onChange = () => {
-    frame ||= requestAnimationFrame(draw);
+    drawSoon();
     if (performance.now() - saved < kSaveEvery) return;
     saved = performance.now();
     save(conversation);
@@ -116,7 +130,7 @@ async function answer(conversation, parent) {
   if (isShown()) {
     thread.updateNode(node);
     refreshState();
-    announce(endingOf(node));
+    if (node.status !== "error") announce(endingOf(node));  // an error's box is an alert
   }
   refreshList();
   if (node.error?.status === 401 && isShown() && await askForKey(node.error.message)) {
@@ -127,7 +141,6 @@ async function answer(conversation, parent) {
 
 function endingOf(node) {
   const text = splitThought(node.text).answer.slice(0, kAnnounceLimit);
-  if (node.status === "error") return `The answer failed: ${node.error.message}`;
   if (node.status === "cut") return `The answer was cut off. ${text}`;
   return node.status === "stopped" ? "Stopped." : `Answer: ${text}`;
 }

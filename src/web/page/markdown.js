@@ -86,8 +86,19 @@ export class MarkdownView {
     this.shown = [];  // of each block: {raw, isWhole, box}
   }
 
-  /// `isFinal`: no more will come, so the last block is whole too.
+  /// `isFinal`: no more will come, so the last block is whole too. What Markdown's parser cannot take
+  /// (nested a thousand deep) shows as it is.
   update(text, isFinal) {
+    try {
+      this.updateBlocks(text, isFinal);
+    } catch {
+      this.shown = [];
+      this.element.replaceChildren(h("div", { class: "continuation", text }));
+    }
+  }
+
+  updateBlocks(text, isFinal) {
+    if (this.shown.length === 0) this.element.replaceChildren();
     const tokens = marked.lexer(text);
     const links = tokens.links;
     const blocks = tokens.filter((token) => token.type !== "space" && token.type !== "def");
