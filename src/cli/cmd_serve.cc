@@ -43,6 +43,13 @@ EngineOptions engine_options(const ServeArgs& args) {
   return options;
 }
 
+std::string chat_template_source(const OpenedModel& opened) {
+  if (!opened.chat_template) return "";
+  if (!opened.options.chat_template.empty()) return opened.options.chat_template;
+  const auto source = opened.checkpoint->metadata().get_string("tokenizer.chat_template");
+  return source.ok() && source->has_value() ? std::string(**source) : "";
+}
+
 /// Opens one model and starts its engine.
 Result<std::unique_ptr<ModelEntry>> load(const ServeArgs& args, const ModelReference& reference) {
   const SystemClock clock;
@@ -70,7 +77,8 @@ Result<std::unique_ptr<ModelEntry>> load(const ServeArgs& args, const ModelRefer
   entry->engine = std::move(engine).value();
   entry->loaded_unix_seconds = clock.unix_seconds();
   entry->seconds_to_load = static_cast<double>(clock.now_ns() - begun_ns) * 1e-9;
-  entry->path = reference.model;
+  entry->max_sequences = args.max_sequences;
+  entry->chat_template = chat_template_source(*opened);
   return entry;
 }
 

@@ -20,7 +20,8 @@ struct ModelEntry {
   std::shared_ptr<void> keeps;  ///< whatever the engine needs, and goes after it; may be null
   int64_t loaded_unix_seconds = 0;
   double seconds_to_load = 0;
-  std::string path;  ///< of the file, as the operator gave it; for logs only
+  std::string chat_template;  ///< its source; "" for a base model
+  int64_t max_sequences = 0;  ///< computed at once
   /// Tokens a second that memory allows one sequence; 0: not measured.
   double bound_tokens_per_second = 0;
   std::unique_ptr<StreamPump> pump;  ///< set by the server

@@ -1,0 +1,90 @@
+// GET /dashboard/data: what the dashboard shows, once a second.
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "api/json.h"
+#include "server/endpoints/endpoints.h"
+#include "server/json_endpoint.h"
+#include "server/replies.h"
+
+namespace headrace::server {
+namespace {
+
+/// That the engine's thread has to tell of its blocks.
+constexpr std::chrono::milliseconds kPatience{100};
+
+api::Json shape_json(const HistogramShape& shape) {
+  return {{"le", shape.le}, {"count", shape.count}};
+}
+
+template <class Histogram>
+api::Json cumulative_json(const Histogram& histogram) {
+  api::Json out = {{"le", histogram.bounds}, {"count", api::Json::array()}};
+  int64_t sum = 0;
+  for (const auto count : histogram.counts) {
+    sum += static_cast<int64_t>(count);
+    out["count"].push_back(sum);
+  }
+  return out;
+}
+
+api::Json kv_json(Engine& engine, const EngineStats& stats) {
+  api::Json out = {{"usage", stats.kv_usage()},
+                   {"token_slot_utilisation", stats.token_slot_utilisation()},
+                   {"groups", api::Json::array()}};
+  const auto maps = engine.kv_map(kPatience);
+  for (size_t i = 0; i < stats.groups.size(); ++i) {
+    const KvGroupStats& group = stats.groups[i];
+    out["groups"].push_back({{"window", group.window},
+                             {"block_tokens", group.block_tokens},
+                             {"num_blocks", group.num_blocks},
+                             {"held", group.num_held},
+                             {"cached", group.num_cached},
+                             {"map", i < maps.size() ? maps[i] : ""}});
+  }
+  return out;
+}
+
+api::Json model_data(const ServerState& state, const ModelEntry& model) {
+  const EngineStats stats = model.engine->stats();
+  api::Json rungs = api::Json::object();
+  for (size_t i = 0; i < kNumMemoryRungs; ++i) {
+    rungs[std::string(memory_rung_name(static_cast<MemoryRung>(i)))] = stats.rungs[i];
+  }
+  const double bound = model.bound_tokens_per_second;
+  return {{"name", model.name()},
+          {"running", stats.num_running},
+          {"paused", stats.num_paused},
+          {"waiting", stats.num_waiting},
+          {"waiting_tokens", stats.waiting_tokens},
+          {"batch_limit", stats.batch_limit},
+          {"prompt_tokens", stats.prompt_tokens},
+          {"generated_tokens", stats.generated_tokens},
+          {"steps", stats.num_steps},
+          {"prefix_query_tokens", stats.prefix_query_tokens},
+          {"prefix_hit_tokens", stats.prefix_hit_tokens},
+          {"errors", stats.num_errors},
+          {"cancelled", stats.num_cancelled},
+          {"kv", kv_json(*model.engine, stats)},
+          {"rungs", rungs},
+          {"step_seconds", cumulative_json(stats.step_seconds)},
+          {"ttft_seconds", shape_json(state.metrics.first_token_seconds(model.name()))},
+          {"itl_seconds", shape_json(state.metrics.gap_seconds(model.name()))},
+          {"bound",
+           {{"decode_tokens_per_second", bound > 0 ? api::Json(bound) : api::Json(nullptr)}}}};
+}
+
+}  // namespace
+
+void dashboard_data(ServerState& state, ExchangePtr exchange) {
+  const int64_t up_ns = state.clock.now_ns() - state.started_ns;
+  api::Json out = {{"now_ms", state.clock.unix_seconds() * 1000},
+                   {"uptime_s", static_cast<double>(up_ns) * 1e-9},
+                   {"version", state.options.version},
+                   {"models", api::Json::array()}};
+  const auto models = state.models();
+  for (const auto& each : models->all()) out["models"].push_back(model_data(state, *each));
+  exchange->reply(json_reply(json_text(out)));
+}
+
+}  // namespace headrace::server

@@ -1,0 +1,31 @@
+// Endpoints that make one JSON value from another. Must not know sockets.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "api/json.h"
+#include "headrace/result.h"
+#include "server/http/exchange.h"
+#include "server/server_state.h"
+
+namespace headrace::server {
+
+using MakeJson = std::function<Result<api::Json>(const api::Json& body, const ModelEntry& model)>;
+
+/// Parses the body, finds the model that it names, and answers with what `make` makes, or its
+/// error. `error_json`: how errors look, where not as OpenAI's.
+void answer_json(ServerState& state, const std::shared_ptr<Exchange>& exchange,
+                 const MakeJson& make, std::string (*error_json)(const api::ApiError&) = nullptr);
+
+/// The model that a body names; errors: not_found.
+Result<ModelEntry*> named_model(const ModelSet& models, const api::Json& body);
+
+/// The value of a query's field, percent-decoded ("model=a%20b"); "" where there is none.
+std::string query_value(std::string_view query, std::string_view name);
+
+/// Whatever is in it: text that is not UTF-8 is replaced, no NaN.
+std::string json_text(const api::Json& json);
+
+}  // namespace headrace::server

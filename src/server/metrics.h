@@ -1,0 +1,53 @@
+// What the server measures of its requests, as Prometheus wants it. Names of engines that have
+// dashboards already (vllm:...) where they mean the same, ours (headrace:...) for the rest. Must not
+// know HTTP.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/stats.h"
+#include "server/http/http_server.h"
+#include "server/model_set.h"
+#include "server/request_trace.h"
+
+namespace headrace::server {
+
+/// Cumulative counts: `count[i]` of `num` values were at most `le[i]`; the last one is of all.
+struct HistogramShape {
+  std::vector<double> le;
+  std::vector<int64_t> count;
+};
+
+/// Which part of its life a request was in when its client went.
+enum class GonePhase : uint8_t { queue, prefill, decode };
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  // From any thread.
+  void count_answered(const RequestTrace& trace);
+  /// Time between two tokens of one completion.
+  void observe_gaps(const std::string& model, std::span<const double> seconds);
+  void count_gone(const std::string& model, GonePhase phase);
+  void count_refused(int status);
+
+  HistogramShape first_token_seconds(const std::string& model) const;
+  HistogramShape gap_seconds(const std::string& model) const;
+
+  /// All of it in Prometheus' text format, with what engines and connections tell now.
+  std::string text(const ModelSet* models, const HttpStats& http) const;
+
+ private:
+  struct Families;
+  std::unique_ptr<Families> families_;
+};
+
+}  // namespace headrace::server
