@@ -1,18 +1,26 @@
-// Bodies of requests, and lines of batch files: whatever they hold, what comes is a prepared
-// request within the limits, or an error that can be sent. The bytes behind a 0 are then the tokens
-// of the answer, which is written and read again; nothing of a stop string may be in it.
+// Bodies of requests of all protocols, and lines of batch files: whatever they hold, what comes is
+// a prepared request within the limits, or an error that can be sent. The bytes behind a 0 are then
+// the tokens of the answer, which is written whole and streamed, and read again: both have one
+// text, and nothing of a stop string is in it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "api/answer.h"
 #include "api/batch_line.h"
 #include "api/error_json.h"
 #include "api/json_body.h"
 #include "api/protocol.h"
+#include "api/sse.h"
+#include "api/test_sse.h"
+#include "api/text_tools.h"
 #include "text/test_vocabulary.h"
 #include "text/unicode.h"
 
@@ -65,7 +73,10 @@ void check_error(const Error& error) {
   check(!error.message.empty());
   const api::ApiError sent = api::api_error(error);
   check(sent.status >= 400 && sent.status < 500);
-  check(!Json::parse(api::error_json(sent))["error"]["message"].get<std::string>().empty());
+  for (const api::Protocol& protocol : api::protocols()) {
+    const Json body = Json::parse(protocol.error_body(sent));
+    check(!body["error"]["message"].get<std::string>().empty());
+  }
 }
 
 template <class T>
@@ -73,9 +84,40 @@ std::shared_ptr<const T> unowned(const T& value) {
   return {std::shared_ptr<const T>(), &value};
 }
 
-void check_answer(const Scene& scene, const api::Protocol& protocol,
-                  const api::PreparedRequest& request, std::string_view tokens) {
-  api::Answer answer(request, scene.model.tokenizer);
+/// Appends what an event of a stream has of each choice's text.
+void add_texts(const Json& event, std::vector<std::string>& texts) {
+  if (event.contains("choices")) {
+    for (const Json& choice : event["choices"]) {
+      std::string& text = texts.at(choice["index"].get<size_t>());
+      text += choice.contains("delta") ? choice["delta"].value("content", "")
+                                       : choice["text"].get<std::string>();
+    }
+  } else if (event.value("type", "") == "response.output_text.delta") {
+    texts.at(0) += event["delta"].get<std::string>();
+  } else if (event.value("type", "") == "content_block_delta") {
+    texts.at(0) += event["delta"]["text"].get<std::string>();
+  } else if (event.contains("content")) {
+    texts.at(event["index"].get<size_t>()) += event["content"].get<std::string>();
+  }
+}
+
+void check_stream(const std::string& bytes, const api::PreparedRequest& request,
+                  const api::Answer& answer) {
+  check(text::replace_invalid(bytes) == bytes);
+  std::vector<std::string> texts(answer.choices().size());
+  for (const api::SseEvent& event : api::read_sse(bytes)) {
+    if (event.data != "[DONE]") add_texts(Json::parse(event.data), texts);
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string echo = request.echoes.empty() ? "" : request.echoes[answer.prompt_of(i)];
+    check(texts[i] == text::replace_invalid(echo) + answer.choices()[i].text);
+  }
+}
+
+/// Takes the events of an answer whose tokens are `tokens`; calls `tell` after some of them.
+template <class Tell>
+void take_all(const api::PreparedRequest& request, std::string_view tokens, api::Answer& answer,
+              const Tell& tell) {
   for (size_t prompt = 0; prompt < request.requests.size(); ++prompt) {
     const int32_t num_choices = request.requests[prompt].num_choices;
     for (size_t i = 0; i < tokens.size(); ++i) {
@@ -84,6 +126,7 @@ void check_answer(const Scene& scene, const api::Protocol& protocol,
                                      .logprob = static_cast<float>(byte) / -8,
                                      .top = {{5, -1}, {200, -2}},
                                      .choice = static_cast<int32_t>(i) % num_choices});
+      if (byte % 3 == 0) tell();
     }
     for (int32_t choice = 0; choice < num_choices; ++choice) {
       const bool cancelled = answer.choices()[prompt * size_t(num_choices) + size_t(choice)].end ==
@@ -92,13 +135,28 @@ void check_answer(const Scene& scene, const api::Protocol& protocol,
       finish.reason = cancelled ? FinishReason::length : FinishReason::stop;
       finish.choice = choice;
       answer.take(prompt, finish);
+      tell();
     }
   }
+}
+
+void check_answer(const Scene& scene, const api::Protocol& protocol,
+                  const api::PreparedRequest& request, std::string_view tokens) {
+  const auto make_format = [&] {
+    return protocol.make_format({"id", 1}, unowned(request), unowned(scene.model));
+  };
+  api::Answer answer(request, scene.model.tokenizer);
+  const auto format = make_format();
+  std::string stream;
+  format->begin(stream);
+  take_all(request, tokens, answer, [&] { format->more(answer, stream); });
   check(!answer.has_failed());
-  const std::string body =
-      protocol.make_format({"id", 1}, unowned(request), unowned(scene.model))->whole(answer);
+  format->end(answer, stream);
+  check_stream(stream, request, answer);
+  const std::string body = make_format()->whole(answer);
   check(text::replace_invalid(body) == body);
-  check(Json::parse(body)["choices"].size() == answer.choices().size());
+  const Json whole = Json::parse(body);
+  if (whole.contains("choices")) check(whole["choices"].size() == answer.choices().size());
   if (request.params.stop.min_tokens > 0) return;
   for (const api::Choice& choice : answer.choices()) {
     check(text::replace_invalid(choice.text) == choice.text);
@@ -106,6 +164,38 @@ void check_answer(const Scene& scene, const api::Protocol& protocol,
       check(choice.text.find(stop) == std::string::npos);
     }
   }
+}
+
+/// Whatever is written comes back, but that the three line ends are one.
+void check_sse(std::string_view text) {
+  std::string bytes;
+  api::append_sse(bytes, text.substr(0, 5), text);
+  api::append_sse_comment(bytes);
+  api::append_sse(bytes, "", "next");
+  const auto events = api::read_sse(bytes);
+  check(events.size() == 2 && events[1].data == "next" && events[1].name.empty());
+  std::string wanted;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
+    wanted += text[i] == '\r' ? '\n' : text[i];
+  }
+  check(events[0].data == wanted);
+}
+
+void check_tool(const Result<Json>& result) {
+  if (result.ok()) {
+    const std::string text = result->dump();  // throws where it is not UTF-8
+    check(!text.empty());
+  } else {
+    check_error(result.error());
+  }
+}
+
+void check_tools(const Json& body, const api::ServedModel& model) {
+  check_tool(api::tokenize(body, model, FixedClock()));
+  check_tool(api::detokenize(body, model));
+  check_tool(api::apply_template(body, model, FixedClock()));
+  check_tool(api::count_tokens(body, model, FixedClock()));
 }
 
 void check_limits(const api::PreparedRequest& request, const api::ServedModel& model) {
@@ -130,8 +220,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view tokens =
       zero == std::string_view::npos ? std::string_view() : input.substr(zero + 1);
 
+  check_sse(input);
   const api::Protocol* protocol =
       api::protocol_at((data[0] & 1) != 0 ? "/v1/chat/completions" : "/v1/completions");
+  if (const size_t other = data[0] >> 3; other > 0) {
+    protocol = &api::protocols()[other % api::protocols().size()];
+  }
   Json body;
   if ((data[0] & 2) != 0) {
     const api::BatchLine line =
@@ -150,6 +244,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_error(read.error());
     return 0;
   }
+  check_tools(body, scene.model);
   const auto request = protocol->prepare(body, scene.model, FixedClock());
   if (!request.ok()) {
     check_error(request.error());
