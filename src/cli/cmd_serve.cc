@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/open_models.h"
 #include "app/sampling_defaults.h"
 #include "base/clock.h"
 #include "base/os/signals.h"
@@ -50,13 +51,9 @@ std::string chat_template_source(const OpenedModel& opened) {
   return source.ok() && source->has_value() ? std::string(**source) : "";
 }
 
-/// Opens one model and starts its engine.
-Result<std::unique_ptr<ModelEntry>> load(const ServeArgs& args, const ModelReference& reference) {
-  const SystemClock clock;
-  const int64_t begun_ns = clock.now_ns();
-  ModelArgs model_args = args.model;
-  model_args.model = reference.model;
-  HEADRACE_ASSIGN(std::shared_ptr<OpenedModel> opened, open_model_of(model_args, true, false));
+/// What a request gets from one opened model, its engine running.
+Result<std::unique_ptr<ModelEntry>> entry_of(const ServeArgs& args,
+                                             const std::shared_ptr<OpenedModel>& opened) {
   std::vector<std::string> ignored_keys;
   const SamplingParams defaults = sampling_defaults(opened->checkpoint->metadata(), ignored_keys);
   for (const std::string& text : ignored_keys) warn(text);
@@ -69,32 +66,43 @@ Result<std::unique_ptr<ModelEntry>> load(const ServeArgs& args, const ModelRefer
     return std::move(engine).error();
   }
   served.max_context = (*engine)->max_context();
-  if (!reference.name.empty()) served.name = reference.name;
   served.answers_any_name = args.models.size() <= 1;
   auto entry = std::make_unique<ModelEntry>();
   entry->served = std::make_shared<const api::ServedModel>(std::move(served));
   entry->keeps = opened;
   entry->engine = std::move(engine).value();
-  entry->loaded_unix_seconds = clock.unix_seconds();
-  entry->seconds_to_load = static_cast<double>(clock.now_ns() - begun_ns) * 1e-9;
+  entry->loaded_unix_seconds = SystemClock().unix_seconds();
   entry->max_sequences = args.max_sequences;
   entry->chat_template = chat_template_source(*opened);
   return entry;
 }
 
-Result<std::vector<std::unique_ptr<ModelEntry>>> load_all(const ServeArgs& args) {
+/// The files, with the names they are served by.
+Result<std::vector<ModelSpec>> specs_of(const ServeArgs& args) {
   std::vector<std::string> references = args.models;
   if (references.empty()) references.emplace_back();
-  std::vector<std::unique_ptr<ModelEntry>> out;
+  std::vector<ModelSpec> out;
   for (const std::string& text : references) {
-    ModelReference reference = model_reference(text);
-    if (reference.name.empty()) reference.name = args.served_name;
-    HEADRACE_ASSIGN(auto entry, load(args, reference));
-    for (const auto& other : out) {
-      if (other->name() != entry->name()) continue;
-      return Error{ErrorCode::invalid_argument, "two models are called " + entry->name(), "-m",
-                   "name them: -m NAME=MODEL"};
-    }
+    const ModelReference reference = model_reference(text);
+    ModelArgs one = args.model;
+    one.model = reference.model;
+    ModelSpec spec;
+    HEADRACE_ASSIGN(spec.path, find_model(one, true));
+    spec.name = reference.name.empty() ? args.served_name : reference.name;
+    if (!args.kv_memory.empty()) spec.kv_bytes = *parse_bytes(args.kv_memory);
+    out.push_back(std::move(spec));
+  }
+  return out;
+}
+
+Result<std::vector<std::unique_ptr<ModelEntry>>> load_all(const ServeArgs& args) {
+  HEADRACE_ASSIGN(const OpenOptions options, open_options(args.model));
+  HEADRACE_ASSIGN(const auto specs, specs_of(args));
+  HEADRACE_ASSIGN(OpenedModels opened, open_models(specs, options));
+  std::vector<std::unique_ptr<ModelEntry>> out;
+  for (auto& each : opened.models) {
+    for (const std::string& text : each->warnings) warn(text);
+    HEADRACE_ASSIGN(auto entry, entry_of(args, std::move(each)));
     out.push_back(std::move(entry));
   }
   return out;

@@ -21,6 +21,8 @@ Option in_group(Option option) {
   return option;
 }
 
+}  // namespace
+
 Result<OpenOptions> open_options(const ModelArgs& args) {
   OpenOptions options;
   options.isa = args.isa;
@@ -44,8 +46,6 @@ Result<OpenOptions> open_options(const ModelArgs& args) {
   HEADRACE_TRY(check_options(options));
   return options;
 }
-
-}  // namespace
 
 Option model_option(ModelArgs& args) {
   Option option =

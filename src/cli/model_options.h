@@ -51,6 +51,9 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args);
 /// store yet, with a progress bar.
 Result<std::string> find_model(const ModelArgs& args, bool may_pull);
 
+/// What the options say of opening. Errors: invalid_argument; of the template's file.
+Result<OpenOptions> open_options(const ModelArgs& args);
+
 /// Opens the model. What can be checked without it is checked before it is looked for, or fetched.
 /// Its warnings are printed, unless `json`, where the caller reports them.
 Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull, bool json);

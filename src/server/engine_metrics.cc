@@ -43,8 +43,8 @@ class FamilyOf {
     uint64_t sum = 0;
     for (size_t i = 0; i < shape.counts.size(); ++i) {
       sum += static_cast<uint64_t>(shape.counts[i]);
-      const double bound = i < shape.bounds.size() ? shape.bounds[i]
-                                                   : std::numeric_limits<double>::infinity();
+      const double bound =
+          i < shape.bounds.size() ? shape.bounds[i] : std::numeric_limits<double>::infinity();
       metric.histogram.bucket.push_back({sum, bound});
     }
     metric.histogram.sample_count = sum;
@@ -164,8 +164,8 @@ void add_engine_metrics(const ModelSet* models, const HttpStats& http,
   add("headrace:connections", "Open connections.", MetricType::Gauge, http.num_connections);
   add("headrace:requests_under_way", "HTTP requests that are not answered in whole.",
       MetricType::Gauge, http.num_exchanges);
-  add("headrace:slow_clients_total", "Clients that took nothing for too long.",
-      MetricType::Counter, http.slow_clients);
+  add("headrace:slow_clients_total", "Clients that took nothing for too long.", MetricType::Counter,
+      http.slow_clients);
   add("headrace:sent_bytes_total", "Bytes of replies.", MetricType::Counter, http.bytes_sent);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 namespace headrace::server {
 namespace {
@@ -16,6 +17,11 @@ Json phase(const char* name, double start_ms, double ms) {
   return {{"name", name}, {"start_ms", start_ms}, {"ms", std::max(0.0, ms)}};
 }
 
+std::string stop_string_text(const TraceChoice& choice) {
+  return "the stop string " +
+         Json(choice.stop_string).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 /// A sentence a person understands.
 std::string why_it_ended(const RequestTrace& trace, const TraceChoice& choice) {
   if (!trace.error.empty()) return "it failed: " + trace.error;
@@ -24,13 +30,14 @@ std::string why_it_ended(const RequestTrace& trace, const TraceChoice& choice) {
       return "it had as many tokens as it was allowed, or the context was full";
     case FinishReason::cancelled:
       return choice.stop_string.empty() ? "it was cancelled: " + trace.end
-                                        : "the stop string " + Json(choice.stop_string).dump(-1, ' ', false, Json::error_handler_t::replace);
+                                        : stop_string_text(choice);
     case FinishReason::stop:
       if (!choice.stop_string.empty()) {
-        return "the stop string " + Json(choice.stop_string).dump(-1, ' ', false, Json::error_handler_t::replace);
+        return stop_string_text(choice);
       }
-      return choice.stop_token >= 0 ? fmt::format("the model gave the end token {}", choice.stop_token)
-                                    : "the model ended it";
+      return choice.stop_token >= 0
+                 ? fmt::format("the model gave the end token {}", choice.stop_token)
+                 : "the model ended it";
   }
   return "";
 }
@@ -104,9 +111,9 @@ Json prompt_json(const std::vector<TokenId>& ids, const ModelEntry& model) {
   Json out = {{"ids", ids}, {"pieces", Json::array()}};
   std::string text;
   for (const TokenId id : ids) {
-    const std::string piece = model.served->tokenizer->decode_token(id);
-    out["pieces"].push_back(piece);
+    std::string piece = model.served->tokenizer->bytes(id);
     text += piece;
+    out["pieces"].push_back(std::move(piece));
   }
   out["text"] = text;
   return out;
@@ -130,7 +137,8 @@ Json explain_json(const RequestTrace& trace, const ModelEntry* model) {
                    phase("format", 0, trace.format_ms),
                    phase("send", trace.last_token_ms, trace.sent_ms - trace.last_token_ms)};
   out["choices"] = Json::array();
-  for (const TraceChoice& choice : trace.choices) out["choices"].push_back(choice_json(trace, choice));
+  for (const TraceChoice& choice : trace.choices)
+    out["choices"].push_back(choice_json(trace, choice));
   if (model != nullptr && !trace.prompts.empty()) {
     out["prompts"] = Json::array();
     for (const auto& ids : trace.prompts) out["prompts"].push_back(prompt_json(ids, *model));

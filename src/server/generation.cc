@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "api/answer.h"
@@ -23,7 +24,23 @@ constexpr size_t kMaxWaitingEvents = 512;
 /// A stream that nothing came of for so long begins all the same, so that its connection is not
 /// taken for dead.
 constexpr milliseconds kBeginAnyway{5'000};
+/// Of the completions of one request.
+constexpr size_t kMaxTimelines = 8;
 constexpr const char* kEventStream = "text/event-stream; charset=utf-8";
+
+const char* end_name(ExchangeEnd end) {
+  switch (end) {
+    case ExchangeEnd::complete:
+      return "complete";
+    case ExchangeEnd::client_gone:
+      return "client gone";
+    case ExchangeEnd::client_stuck:
+      return "stuck client";
+    case ExchangeEnd::cut:
+      return "cut";
+  }
+  return "";
+}
 
 class Generation final : public EventSink, public std::enable_shared_from_this<Generation> {
  public:
@@ -33,11 +50,15 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
         protocol_(protocol),
         exchange_(std::move(exchange)),
         models_(std::move(models)),
-        arrived_ns_(state.clock.now_ns()) {}
+        arrived_ns_(state.clock.now_ns()) {
+    trace_.request_id = exchange_->request().id;
+    trace_.path = protocol.path;
+  }
 
   void start() {
     const HttpRequest& request = exchange_->request();
     key_ = key_of(state_, request);
+    trace_.owner = owner();
     std::optional<Refusal> refusal;
     ticket_ = state_.admission.enter(owner(), key_ != nullptr ? key_->max_requests : 0,
                                      static_cast<int64_t>(request.body.size()),
@@ -86,7 +107,9 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     HEADRACE_ASSIGN(api::PreparedRequest prepared,
                     protocol_.prepare(body, *model_->served, state_.clock));
     ticket_->tokenized();
+    trace_.tokenized_ms = since_arrival_ms();
     for (Request& each : prepared.requests) {
+      each.keeps_timeline = true;
       each.owner = owner();
       each.priority = std::clamp(each.priority + (key_ != nullptr ? key_->priority : 0),
                                  kMinPriority, kMaxPriority);
@@ -97,6 +120,11 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     api::ResponseHead head;
     head.id = std::string(protocol_.id_prefix) + random_name();
     head.created_unix_seconds = state_.clock.unix_seconds();
+    trace_.id = head.id;
+    trace_.created_unix_seconds = head.created_unix_seconds;
+    trace_.model = model_->name();
+    trace_.bound_tokens_per_second = model_->bound_tokens_per_second;
+    trace_.is_streamed = request_->params.is_streamed;
     return submit(head);
   }
 
@@ -117,6 +145,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       }
       streams_.push_back(std::make_shared<Stream>(std::move(stream).value()));
     }
+    trace_.submitted_ms = since_arrival_ms();
     // From here on the streams end before this does.
     keeps_itself_ = shared_from_this();
     for (size_t i = 0; i < streams_.size(); ++i) {
@@ -161,8 +190,10 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       events.swap(inbox_);
       num_ended = num_ended_;
     }
+    const double begun_ms = since_arrival_ms();
     for (const auto& [stream, event] : events) {
-      if (answer_->has_failed()) break;
+      note(stream, event, begun_ms);
+      if (answer_->has_failed()) continue;
       if (const auto choice = answer_->take(stream, event)) streams_[stream]->cancel(*choice);
     }
     if (!is_answered_ && !is_over_) {
@@ -172,9 +203,68 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
         send_more();
       }
     }
-    if (num_ended < streams_.size()) return;
-    if (!is_answered_ && !is_over_) complete();
+    const bool has_ended = num_ended == streams_.size();
+    if (has_ended && !is_answered_ && !is_over_) complete();
+    state_.metrics.observe_gaps(trace_.model, gaps_);
+    gaps_.clear();
+    trace_.format_ms += since_arrival_ms() - begun_ms;
+    if (!has_ended) return;
+    has_ended_ = true;
+    conclude();
     keeps_itself_.reset();
+  }
+
+  /// What an event tells of times.
+  void note(size_t stream, const Event& event, double now_ms) {
+    if (const auto* token = std::get_if<TokenEvent>(&event)) {
+      if (trace_.first_token_ms == 0) trace_.first_token_ms = now_ms;
+      trace_.last_token_ms = now_ms;
+      const size_t place = stream * static_cast<size_t>(request_->params.num_choices) +
+                           static_cast<size_t>(token->choice);
+      if (place >= last_token_ms_.size()) last_token_ms_.resize(place + 1, 0);
+      if (const double last = std::exchange(last_token_ms_[place], now_ms); last > 0) {
+        gaps_.push_back((now_ms - last) * 1e-3);
+      }
+    } else if (const auto* finish = std::get_if<FinishEvent>(&event)) {
+      TraceChoice choice;
+      choice.prompt = static_cast<int64_t>(stream);
+      choice.reason = finish->reason;
+      choice.stop_token = finish->stop_token;
+      choice.stats = finish->stats;
+      if (trace_.choices.size() < kMaxTimelines) choice.timeline = finish->timeline;
+      const auto& answered =
+          answer_->choices()[stream * static_cast<size_t>(request_->params.num_choices) +
+                             static_cast<size_t>(finish->choice)];
+      choice.stop_string = answered.stop_string.value_or("");
+      trace_.choices.push_back(std::move(choice));
+    } else if (const auto* error = std::get_if<ErrorEvent>(&event)) {
+      trace_.error = error->error.message;
+    }
+  }
+
+  /// Once the streams have ended and the client has its answer, or is gone: what is kept of it.
+  void conclude() {
+    if (!has_ended_ || !is_over_ || std::exchange(is_concluded_, true)) return;
+    if (end_ == ExchangeEnd::client_gone) state_.metrics.count_gone(trace_.model, phase());
+    if (end_ == ExchangeEnd::complete && trace_.error.empty()) {
+      state_.metrics.count_answered(trace_);
+    }
+    trace_.end = end_ == ExchangeEnd::complete && !trace_.error.empty() ? "failed" : end_name(end_);
+    if (state_.options.keeps_prompts) {
+      for (const Request& each : request_->requests) trace_.prompts.push_back(each.prompt);
+    }
+    state_.traces.add(std::make_shared<const RequestTrace>(std::move(trace_)));
+  }
+
+  GonePhase phase() const {
+    if (trace_.first_token_ms > 0) return GonePhase::decode;
+    const auto has_begun = [](const TraceChoice& choice) { return choice.stats.prefill_ms > 0; };
+    return std::any_of(trace_.choices.begin(), trace_.choices.end(), has_begun) ? GonePhase::prefill
+                                                                                : GonePhase::queue;
+  }
+
+  double since_arrival_ms() const {
+    return static_cast<double>(state_.clock.now_ns() - arrived_ns_) * 1e-6;
   }
 
   void send_more() {
@@ -213,10 +303,13 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
 
   void over(ExchangeEnd end) {
     is_over_ = true;
+    end_ = end;
+    trace_.sent_ms = since_arrival_ms();
     if (end != ExchangeEnd::complete) {
       for (const auto& each : streams_) each->cancel();
     }
     ticket_.reset();
+    conclude();
   }
 
   ServerState& state_;
@@ -236,6 +329,12 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
   bool has_begun_ = false;    ///< the streamed reply
   bool is_answered_ = false;  ///< all of the reply was written
   bool is_over_ = false;
+  bool has_ended_ = false;  ///< all streams
+  bool is_concluded_ = false;
+  ExchangeEnd end_ = ExchangeEnd::complete;
+  RequestTrace trace_;
+  std::vector<double> last_token_ms_;  ///< by completion
+  std::vector<double> gaps_;           ///< seconds, not yet observed
   std::shared_ptr<Generation> keeps_itself_;
 
   mutable std::mutex mutex_;

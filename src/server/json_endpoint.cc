@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/error_json.h"
 #include "api/json_body.h"
 #include "server/replies.h"
 

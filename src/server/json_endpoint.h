@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "api/error_json.h"
 #include "api/json.h"
 #include "headrace/result.h"
 #include "server/http/exchange.h"

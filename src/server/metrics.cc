@@ -23,17 +23,19 @@ const Buckets& first_token_buckets() {
   return buckets;
 }
 const Buckets& gap_buckets() {
-  static const Buckets buckets{0.001, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.025, 0.05, 0.075,
-                               0.1,   0.15,   0.2,   0.3,    0.4,  0.5,   0.75, 1,     2.5,  5,    10};
+  static const Buckets buckets{0.001, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02,
+                               0.025, 0.05,   0.075, 0.1,    0.15, 0.2,   0.3,
+                               0.4,   0.5,    0.75,  1,      2.5,  5,     10};
   return buckets;
 }
 const Buckets& time_buckets() {
-  static const Buckets buckets{0.01, 0.05, 0.1, 0.3, 0.5, 0.8, 1,  1.5, 2,   2.5,
-                               5,    10,   15,  20,  30,  40,  50, 60,  120, 240, 480};
+  static const Buckets buckets{0.01, 0.05, 0.1, 0.3, 0.5, 0.8, 1,  1.5, 2,   2.5, 5,
+                               10,   15,   20,  30,  40,  50,  60, 120, 240, 480};
   return buckets;
 }
 const Buckets& length_buckets() {
-  static const Buckets buckets{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
+  static const Buckets buckets{1,   2,    5,    10,   20,    50,    100,   200,
+                               500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
   return buckets;
 }
 
@@ -68,21 +70,21 @@ struct Metrics::Families {
   prometheus::Registry registry;
   HistogramFamily& first_token =
       histogram("vllm:time_to_first_token_seconds", "From a request's arrival to its first token.");
-  HistogramFamily& gap = histogram("vllm:inter_token_latency_seconds",
-                                   "Between two tokens of one completion.");
+  HistogramFamily& gap =
+      histogram("vllm:inter_token_latency_seconds", "Between two tokens of one completion.");
   HistogramFamily& whole =
       histogram("vllm:e2e_request_latency_seconds", "From a request's arrival to its last byte.");
   HistogramFamily& queue =
       histogram("vllm:request_queue_time_seconds", "That a request waited in the engine.");
   HistogramFamily& prefill = histogram("vllm:request_prefill_time_seconds",
                                        "From a request's first step to its first token.");
-  HistogramFamily& decode = histogram("vllm:request_decode_time_seconds",
-                                      "From a completion's first token to its last.");
-  HistogramFamily& prompt = histogram("vllm:request_prompt_tokens", "Tokens of a request's prompts.");
+  HistogramFamily& decode =
+      histogram("vllm:request_decode_time_seconds", "From a completion's first token to its last.");
+  HistogramFamily& prompt =
+      histogram("vllm:request_prompt_tokens", "Tokens of a request's prompts.");
   HistogramFamily& generation =
       histogram("vllm:request_generation_tokens", "Tokens of a request's completions.");
-  CounterFamily& success =
-      counter("vllm:request_success_total", "Completions by how they ended.");
+  CounterFamily& success = counter("vllm:request_success_total", "Completions by how they ended.");
   CounterFamily& gone =
       counter("headrace:clients_gone_total", "Clients that went before their answer, by phase.");
   CounterFamily& refused =
@@ -95,9 +97,8 @@ Metrics::~Metrics() = default;
 void Metrics::count_answered(const RequestTrace& trace) {
   Families& to = *families_;
   const Labels labels = labels_of(trace.model);
-  const auto observe = [&](Families::HistogramFamily& family, const Buckets& buckets, double value) {
-    family.Add(labels, buckets).Observe(value);
-  };
+  const auto observe = [&](Families::HistogramFamily& family, const Buckets& buckets,
+                           double value) { family.Add(labels, buckets).Observe(value); };
   if (trace.first_token_ms > 0) {
     observe(to.first_token, first_token_buckets(), trace.first_token_ms * 1e-3);
   }

@@ -1,6 +1,6 @@
 // What the server measures of its requests, as Prometheus wants it. Names of engines that have
-// dashboards already (vllm:...) where they mean the same, ours (headrace:...) for the rest. Must not
-// know HTTP.
+// dashboards already (vllm:...) where they mean the same, ours (headrace:...) for the rest. Must
+// not know HTTP.
 #pragma once
 
 #include <cstdint>

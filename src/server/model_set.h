@@ -19,7 +19,6 @@ struct ModelEntry {
   std::shared_ptr<Engine> engine;
   std::shared_ptr<void> keeps;  ///< whatever the engine needs, and goes after it; may be null
   int64_t loaded_unix_seconds = 0;
-  double seconds_to_load = 0;
   std::string chat_template;  ///< its source; "" for a base model
   int64_t max_sequences = 0;  ///< computed at once
   /// Tokens a second that memory allows one sequence; 0: not measured.

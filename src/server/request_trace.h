@@ -39,7 +39,7 @@ struct RequestTrace {
   double submitted_ms = 0;    ///< the engine has it
   double first_token_ms = 0;  ///< here; 0: there was none
   double last_token_ms = 0;
-  double sent_ms = 0;  ///< all of the answer is with the system
+  double sent_ms = 0;    ///< all of the answer is with the system
   double format_ms = 0;  ///< of which text, JSON and events
   int64_t sent_bytes = 0;
   double bound_tokens_per_second = 0;  ///< that memory allows one sequence; 0: unknown

@@ -11,6 +11,18 @@ namespace {
 constexpr Route generating(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
   return {.method = "POST", .path = path, .generates = true, .handle = handle};
 }
+constexpr Route working(std::string_view method, std::string_view path,
+                        void (*handle)(ServerState&, ExchangePtr)) {
+  return {.method = method, .path = path, .handle = handle};
+}
+constexpr Route of_the_page(std::string_view path, bool takes_rest) {
+  return {.method = "GET",
+          .path = path,
+          .access = Access::everyone,
+          .until = Until::always,
+          .takes_rest = takes_rest,
+          .handle = page};
+}
 constexpr Route public_health(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
   return {.method = "GET",
           .path = path,
@@ -23,8 +35,23 @@ constexpr Route public_health(std::string_view path, void (*handle)(ServerState&
 constexpr auto kRoutes = std::to_array<Route>({
     generating("/v1/chat/completions", chat_completions),
     generating("/v1/completions", completions),
-    {.method = "GET", .path = "/v1/models", .handle = list_models},
+    generating("/v1/responses", responses),
+    generating("/v1/messages", messages),
+    generating("/completion", llama_completion),
+    working("POST", "/v1/messages/count_tokens", count_tokens),
+    working("POST", "/tokenize", tokenize),
+    working("POST", "/detokenize", detokenize),
+    working("POST", "/apply-template", apply_template),
+    working("GET", "/v1/models", list_models),
     {.method = "GET", .path = "/v1/models/", .takes_rest = true, .handle = show_model},
+    working("GET", "/props", props),
+    working("GET", "/slots", slots),
+    {.method = "GET", .path = "/metrics", .until = Until::always, .handle = metrics},
+    {.method = "GET", .path = "/explain/", .takes_rest = true, .handle = explain},
+    working("GET", "/dashboard/data", dashboard_data),
+    of_the_page("/", false),
+    of_the_page("/dashboard", false),
+    of_the_page("/assets/", true),
     public_health("/health", health),
     public_health("/livez", livez),
     public_health("/readyz", readyz),

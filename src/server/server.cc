@@ -41,7 +41,9 @@ class ServerImpl final : public Server {
     HttpHandlers handlers;
     handlers.gate = [this](const HttpRequest& request) {
       auto refusal = gate(request);
-      if (refusal) allow_origin(state_, request, *refusal);
+      if (!refusal) return refusal;
+      allow_origin(state_, request, *refusal);
+      if (refusal->status != 204) state_.metrics.count_refused(refusal->status);
       return refusal;
     };
     handlers.handle = [this](ExchangePtr exchange) { handle(std::move(exchange)); };
@@ -51,6 +53,7 @@ class ServerImpl final : public Server {
     handlers.error_body = error_body;
     handlers.headers = {{"Server", "headrace/" + state_.options.version},
                         {"X-Content-Type-Options", "nosniff"}};
+    state_.http_stats = [this] { return http_ ? http_->stats() : HttpStats(); };
     HEADRACE_ASSIGN(http_, start_http_server(state_.options.http, std::move(handlers)));
     return {};
   }

@@ -25,6 +25,7 @@ struct ServerOptions {
   std::chrono::milliseconds stuck_after{10'000};  ///< a step in which no layer ended
   std::chrono::milliseconds drain_time{30'000};   ///< that running requests have to end
   bool has_page = true;
+  bool keeps_prompts = false;  ///< /explain tells of prompts too, to the key that sent them
   std::string version = "0";
 };
 

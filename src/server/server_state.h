@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,8 +10,10 @@
 
 #include "base/clock.h"
 #include "server/admission.h"
+#include "server/metrics.h"
 #include "server/model_set.h"
 #include "server/request_log.h"
+#include "server/request_trace.h"
 #include "server/server_options.h"
 
 namespace headrace::server {
@@ -23,7 +26,10 @@ struct ServerState {
   SystemClock clock;
   const int64_t started_ns = clock.now_ns();
   Admission admission;
+  Metrics metrics;
+  TraceLog traces;
   RequestLog* log = nullptr;  ///< may be null
+  std::function<HttpStats()> http_stats;
   std::atomic<bool> is_draining{false};
 
   /// Null while they are being loaded.

@@ -52,26 +52,26 @@ api::Json model_data(const ServerState& state, const ModelEntry& model) {
     rungs[std::string(memory_rung_name(static_cast<MemoryRung>(i)))] = stats.rungs[i];
   }
   const double bound = model.bound_tokens_per_second;
-  return {{"name", model.name()},
-          {"running", stats.num_running},
-          {"paused", stats.num_paused},
-          {"waiting", stats.num_waiting},
-          {"waiting_tokens", stats.waiting_tokens},
-          {"batch_limit", stats.batch_limit},
-          {"prompt_tokens", stats.prompt_tokens},
-          {"generated_tokens", stats.generated_tokens},
-          {"steps", stats.num_steps},
-          {"prefix_query_tokens", stats.prefix_query_tokens},
-          {"prefix_hit_tokens", stats.prefix_hit_tokens},
-          {"errors", stats.num_errors},
-          {"cancelled", stats.num_cancelled},
-          {"kv", kv_json(*model.engine, stats)},
-          {"rungs", rungs},
-          {"step_seconds", cumulative_json(stats.step_seconds)},
-          {"ttft_seconds", shape_json(state.metrics.first_token_seconds(model.name()))},
-          {"itl_seconds", shape_json(state.metrics.gap_seconds(model.name()))},
-          {"bound",
-           {{"decode_tokens_per_second", bound > 0 ? api::Json(bound) : api::Json(nullptr)}}}};
+  return {
+      {"name", model.name()},
+      {"running", stats.num_running},
+      {"paused", stats.num_paused},
+      {"waiting", stats.num_waiting},
+      {"waiting_tokens", stats.waiting_tokens},
+      {"batch_limit", stats.batch_limit},
+      {"prompt_tokens", stats.prompt_tokens},
+      {"generated_tokens", stats.generated_tokens},
+      {"steps", stats.num_steps},
+      {"prefix_query_tokens", stats.prefix_query_tokens},
+      {"prefix_hit_tokens", stats.prefix_hit_tokens},
+      {"errors", stats.num_errors},
+      {"cancelled", stats.num_cancelled},
+      {"kv", kv_json(*model.engine, stats)},
+      {"rungs", rungs},
+      {"step_seconds", cumulative_json(stats.step_seconds)},
+      {"ttft_seconds", shape_json(state.metrics.first_token_seconds(model.name()))},
+      {"itl_seconds", shape_json(state.metrics.gap_seconds(model.name()))},
+      {"bound", {{"decode_tokens_per_second", bound > 0 ? api::Json(bound) : api::Json(nullptr)}}}};
 }
 
 }  // namespace

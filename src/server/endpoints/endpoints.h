@@ -10,12 +10,28 @@ namespace headrace::server {
 
 using ExchangePtr = std::shared_ptr<Exchange>;
 
+// Generating: each one's JSON is a Protocol of api/.
 void chat_completions(ServerState& state, ExchangePtr exchange);
 void completions(ServerState& state, ExchangePtr exchange);
+void responses(ServerState& state, ExchangePtr exchange);
+void messages(ServerState& state, ExchangePtr exchange);
+void llama_completion(ServerState& state, ExchangePtr exchange);
+
+void count_tokens(ServerState& state, ExchangePtr exchange);
+void tokenize(ServerState& state, ExchangePtr exchange);
+void detokenize(ServerState& state, ExchangePtr exchange);
+void apply_template(ServerState& state, ExchangePtr exchange);
 void list_models(ServerState& state, ExchangePtr exchange);
 void show_model(ServerState& state, ExchangePtr exchange);
+void props(ServerState& state, ExchangePtr exchange);
+void slots(ServerState& state, ExchangePtr exchange);
+
 void health(ServerState& state, ExchangePtr exchange);
 void livez(ServerState& state, ExchangePtr exchange);
 void readyz(ServerState& state, ExchangePtr exchange);
+void metrics(ServerState& state, ExchangePtr exchange);
+void explain(ServerState& state, ExchangePtr exchange);
+void dashboard_data(ServerState& state, ExchangePtr exchange);
+void page(ServerState& state, ExchangePtr exchange);
 
 }  // namespace headrace::server

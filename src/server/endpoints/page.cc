@@ -33,12 +33,9 @@ void page(ServerState& state, ExchangePtr exchange) {
   }
   HttpReply out;
   out.content_type = asset->content_type;
-  out.headers = {{"ETag", std::string(asset->etag)},
-                 {"Cache-Control", "no-cache"},
-                 {"Vary", "Accept-Encoding"},
-                 {"Content-Security-Policy", kContentPolicy},
-                 {"Referrer-Policy", "no-referrer"},
-                 {"Cross-Origin-Opener-Policy", "same-origin"}};
+  out.headers = {{"ETag", std::string(asset->etag)}, {"Cache-Control", "no-cache"},
+                 {"Vary", "Accept-Encoding"},        {"Content-Security-Policy", kContentPolicy},
+                 {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Opener-Policy", "same-origin"}};
   if (request.header("if-none-match") == asset->etag) {
     out.status = 304;
   } else if (takes_gzip(request.header("accept-encoding"))) {
