@@ -57,9 +57,9 @@ async function show(conversation) {
   current = conversation;
   const model = modelOr(conversation.model);
   const known = model ? await aboutModel(model) : about;
-  if (current !== conversation) return;
+  if (current !== conversation || modelOr(conversation.model) !== model) return;  // another choice was made
   about = known;
-  byId("model").value = model;
+  if (model) byId("model").value = model;
   thread.show(current, model, about);
   refreshState();
   await refreshList();
@@ -72,7 +72,7 @@ function create() {
 }
 
 async function openFromAddress() {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = location.hash.slice(1);
   if (current && id === current.id) return;
   const stored = id ? runs.get(id)?.conversation ?? await loadConversation(id) : null;
   if (!stored) return create();
@@ -246,10 +246,8 @@ async function startModels() {
 async function chooseModel(name) {
   current.model = name;
   remember("model", name);
-  about = await aboutModel(name);
-  thread.refresh(name, about);
-  refreshState();
   if (pathOf(current).length > 0) save(current);
+  await show(current);
 }
 
 function showSettings() {

@@ -41,7 +41,7 @@ export class MessageView {
   showPlain() {
     if (this.element.classList.contains("editing")) return;
     this.text ??= this.body.appendChild(h("div", { class: this.isAnswer ? "continuation" : "bubble" }));
-    const text = this.node.text.replace(/^\n+/, "");
+    const text = this.node.text.replace(/^(?:\n+| (?! ))/, "");
     if (this.text.textContent !== text) this.text.textContent = text;
     this.showWaiting(text === "");
   }
