@@ -4,7 +4,7 @@
 
 # Folders whose tests run under the sanitizers in scripts/test: those that read untrusted input, and
 # those with threads. A test outside them joins by the label asan or tsan.
-set(HEADRACE_ASAN_FOLDERS base checkpoint text kv store api cli)
+set(HEADRACE_ASAN_FOLDERS base checkpoint text kv store api server cli)
 set(HEADRACE_TSAN_FOLDERS engine)
 
 add_library(headrace_flags INTERFACE)
