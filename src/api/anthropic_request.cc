@@ -65,7 +65,7 @@ void read_user(Fields& fields, const RequestLimits& limits, std::string& to) {
 }
 
 Result<void> fill_anthropic(const Json& body, const ServedModel& model, const Clock& clock,
-                            PreparedRequest& out) {
+                            bool is_generated, PreparedRequest& out) {
   if (!body.is_object()) return wrong_value(std::string(kBody), "an object", body);
   const ParamsContext context = params_context(model);
   Fields fields(body);
@@ -77,7 +77,8 @@ Result<void> fill_anthropic(const Json& body, const ServedModel& model, const Cl
   auto conversation = read_anthropic(fields, context.limits);
   HEADRACE_TRY(fields.status());
   if (!conversation.ok()) return std::move(conversation).error();
-  if (!out.params.has_max_tokens) return missing_value("max_tokens", "a whole number");
+  if (is_generated && !out.params.has_max_tokens)
+    return missing_value("max_tokens", "a whole number");
   HEADRACE_TRY(check_params(out.params, context.vocab_size));
   HEADRACE_TRY(check_model(model, out));
   for (auto& more : {fields.unknown(), conversation->warnings}) {
@@ -135,8 +136,16 @@ Result<PreparedRequest> prepare_anthropic(const Json& body, const ServedModel& m
   const int64_t begin_ns = clock.now_ns();
   PreparedRequest out;
   out.prompt_field = kMessages;
-  HEADRACE_TRY(fill_anthropic(body, model, clock, out));
+  HEADRACE_TRY(fill_anthropic(body, model, clock, true, out));
   out.tokenize_ms = static_cast<double>(clock.now_ns() - begin_ns) * 1e-6;
+  return out;
+}
+
+Result<PreparedRequest> prepare_anthropic_count(const Json& body, const ServedModel& model,
+                                                const Clock& clock) {
+  PreparedRequest out;
+  out.prompt_field = kMessages;
+  HEADRACE_TRY(fill_anthropic(body, model, clock, false, out));
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "api/prepared_request.h"
 #include "api/reply_format.h"
 #include "api/served_model.h"
 

@@ -1,6 +1,7 @@
 // See llama_format.h.
 #include "api/llama_format.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>

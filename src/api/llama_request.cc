@@ -1,6 +1,7 @@
 // The body of llama-server's POST /completion; see prepared_request.h.
-#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -11,10 +12,10 @@ namespace headrace::api {
 namespace {
 
 /// Its list of pairs: [[15043, 1.0], [29871, false]]; false forbids. Turned into the object that
-/// all others have.
-Result<Json> with_bias_object(const Json& body) {
+/// all others have; nothing where it is none.
+Result<std::optional<Json>> with_bias_object(const Json& body) {
   const auto bias = body.find("logit_bias");
-  if (bias == body.end() || !bias->is_array()) return body;
+  if (bias == body.end() || !bias->is_array()) return std::optional<Json>();
   Json object = Json::object();
   for (size_t i = 0; i < bias->size(); ++i) {
     const Json& pair = (*bias)[i];
@@ -29,7 +30,7 @@ Result<Json> with_bias_object(const Json& body) {
   }
   Json out = body;
   out["logit_bias"] = std::move(object);
-  return out;
+  return std::optional<Json>(std::move(out));
 }
 
 void read_ignored(Fields& fields) {
@@ -95,8 +96,9 @@ Result<LlamaRequest> parse_llama(const Json& body, const ParamsContext& context)
 
 Result<void> fill_llama(const Json& body, const ServedModel& model, PreparedRequest& out) {
   if (!body.is_object()) return wrong_value(std::string(kBody), "an object", body);
-  HEADRACE_ASSIGN(const Json plain, with_bias_object(body));
-  HEADRACE_ASSIGN(LlamaRequest request, parse_llama(plain, params_context(model)));
+  HEADRACE_ASSIGN(const auto changed, with_bias_object(body));
+  HEADRACE_ASSIGN(LlamaRequest request,
+                  parse_llama(changed ? *changed : body, params_context(model)));
   out.params = std::move(request.params);
   out.goes_on = true;
   out.keeps_tokens = request.returns_tokens;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/json.h"
+#include "api/prepared_request.h"
 #include "api/reply_format.h"
 #include "api/served_model.h"
 

@@ -1,6 +1,7 @@
 // See response_format.h.
 #include "api/response_format.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>

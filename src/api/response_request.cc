@@ -1,6 +1,6 @@
 // The body of POST /v1/responses, without a store of earlier ones; see prepared_request.h.
-#include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "api/test_scene.h"
@@ -241,7 +242,8 @@ TEST(Stream, DeltasJoinToTheWhole) {
       scene.request.requests.resize(2);
       scene.request.echoes = {"a\xC3\xA9", ""};
     }
-    if (random() % 3 != 0) scene.request.params.stop_strings = {"hell", "o h", "\xF0\x9F\x98\x8A!", "\xC3\xA9 l"};
+    if (random() % 3 != 0)
+      scene.request.params.stop_strings = {"hell", "o h", "\xF0\x9F\x98\x8A!", "\xC3\xA9 l"};
     if (random() % 4 == 0) scene.request.params.stop.min_tokens = 3;
     const auto events = random_events(scene, random);
 

@@ -142,10 +142,7 @@ Result<Json> apply_template(const Json& body, const ServedModel& model, const Cl
 }
 
 Result<Json> count_tokens(const Json& body, const ServedModel& model, const Clock& clock) {
-  HEADRACE_TRY(check_object(body));
-  Json without_length = body;
-  without_length["max_tokens"] = 1;  // which a message must have, and a count need not
-  HEADRACE_ASSIGN(const PreparedRequest request, prepare_anthropic(without_length, model, clock));
+  HEADRACE_ASSIGN(const PreparedRequest request, prepare_anthropic_count(body, model, clock));
   return Json{{"input_tokens", request.requests[0].prompt.size()}, {"warnings", request.warnings}};
 }
 
