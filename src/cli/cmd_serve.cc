@@ -166,7 +166,7 @@ Command serve_command() {
   auto args = std::make_shared<ServeArgs>();
   Command command;
   command.name = "serve";
-  command.summary = "Answer requests over HTTP, as OpenAI's API does, with a chat page";
+  command.summary = "Answer requests over HTTP, as OpenAI's API does";
   command.description =
       "The server speaks OpenAI's API at /v1, so that its clients work by their base address "
       "alone, and has a chat page at /. While models are loaded requests are answered 503; /health "
