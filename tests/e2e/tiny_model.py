@@ -96,20 +96,15 @@ def tensors(vocab_size, seed):
         yield matrix(block + "ffn_down.weight", EMBEDDING, FEED_FORWARD, 0.3)
 
 
-def write(path, context=256, template=CHAT_TEMPLATE, architecture="llama", with_weights=True,
-          seed=1, extra=None, bos=False, sparse_rows=0, norm=1.0, hole_layers=0,
-          feed_forward=FEED_FORWARD):
-    """Writes one model. `template` None: a base model. `extra`: further metadata. `sparse_rows`:
-    the rows that the output matrix claims to have; its data is a hole at the end of the file.
-    `norm`: the values of the last norm. `hole_layers`: so many layers instead, all of zeros, which
-    are a hole at the end of the file; only these may have another `feed_forward`."""
-    tokens, kinds = vocabulary()
-    metadata = {
+def metadata_of(tokens, kinds, context, architecture="llama", layers=LAYERS, feed_forward=FEED_FORWARD,
+                bos=False):
+    """All that a model's file says but for its template."""
+    return {
         "general.architecture": architecture,
         "general.name": "Tiny",
         f"{architecture}.context_length": context,
         f"{architecture}.embedding_length": EMBEDDING,
-        f"{architecture}.block_count": hole_layers or LAYERS,
+        f"{architecture}.block_count": layers,
         f"{architecture}.feed_forward_length": feed_forward,
         f"{architecture}.attention.head_count": HEADS,
         f"{architecture}.attention.head_count_kv": KV_HEADS,
@@ -125,6 +120,17 @@ def write(path, context=256, template=CHAT_TEMPLATE, architecture="llama", with_
         "tokenizer.ggml.eos_token_id": 258,
         "tokenizer.ggml.add_bos_token": bos,
     }
+
+
+def write(path, context=256, template=CHAT_TEMPLATE, architecture="llama", with_weights=True,
+          seed=1, extra=None, bos=False, sparse_rows=0, norm=1.0, hole_layers=0,
+          feed_forward=FEED_FORWARD):
+    """Writes one model. `template` None: a base model. `extra`: further metadata. `sparse_rows`:
+    the rows that the output matrix claims to have; its data is a hole at the end of the file.
+    `norm`: the values of the last norm. `hole_layers`: so many layers instead, all of zeros, which
+    are a hole at the end of the file; only these may have another `feed_forward`."""
+    tokens, kinds = vocabulary()
+    metadata = metadata_of(tokens, kinds, context, architecture, hole_layers or LAYERS, feed_forward, bos)
     if template is not None:
         metadata["tokenizer.chat_template"] = template
     metadata.update(extra or {})
