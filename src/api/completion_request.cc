@@ -8,17 +8,23 @@
 #include "headrace/request.h"
 
 namespace headrace::api {
+Result<void> append_token_id(const Json& value, const std::string& path, int64_t vocab_size,
+                             std::vector<TokenId>& to) {
+  const auto id = whole_number(value);
+  if (!id || *id < 0 || *id >= vocab_size) {
+    return wrong_value(path, "a token id from 0 to " + std::to_string(vocab_size - 1), value);
+  }
+  to.push_back(static_cast<TokenId>(*id));
+  return {};
+}
+
 Result<std::vector<TokenId>> read_token_ids(const Json& array, const std::string& path,
                                             int64_t vocab_size) {
   std::vector<TokenId> ids;
   ids.reserve(array.size());
   for (const Json& element : array) {
-    const auto id = whole_number(element);
-    if (!id || *id < 0 || *id >= vocab_size) {
-      return wrong_value(path + "[" + std::to_string(ids.size()) + "]",
-                         "a token id from 0 to " + std::to_string(vocab_size - 1), element);
-    }
-    ids.push_back(static_cast<TokenId>(*id));
+    HEADRACE_TRY(
+        append_token_id(element, path + "[" + std::to_string(ids.size()) + "]", vocab_size, ids));
   }
   return ids;
 }

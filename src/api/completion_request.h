@@ -32,6 +32,9 @@ struct CompletionRequest {
 /// Errors (400): a field of a wrong type or out of range, one that is not built, no prompt.
 Result<CompletionRequest> parse_completion_request(const Json& body, const ParamsContext& context);
 
+/// `value`, at `path`, if it is an id of the vocabulary.
+Result<void> append_token_id(const Json& value, const std::string& path, int64_t vocab_size,
+                             std::vector<TokenId>& to);
 /// Of an array at `path`.
 Result<std::vector<TokenId>> read_token_ids(const Json& array, const std::string& path,
                                             int64_t vocab_size);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/params.h"
@@ -13,10 +14,11 @@ struct GenerationParams {
   std::string model;  ///< as asked for; empty: the one there is
   SamplingParams sampling;
   StopParams stop;
-  bool has_max_tokens = false;            ///< the request says it; else it is a default
-  std::vector<std::string> stop_strings;  ///< none is empty
-  int32_t num_choices = 1;                ///< of each prompt
-  int32_t num_logprobs = -1;              ///< as in Request
+  bool has_max_tokens = false;                      ///< the request says it; else it is a default
+  std::string_view max_tokens_name = "max_tokens";  ///< under which it does
+  std::vector<std::string> stop_strings;            ///< none is empty
+  int32_t num_choices = 1;                          ///< of each prompt
+  int32_t num_logprobs = -1;                        ///< as in Request
   int32_t num_prompt_logprobs = -1;
   int32_t priority = 0;
   int64_t timeout_ms = 0;

@@ -1,4 +1,5 @@
 // The body of llama-server's POST /completion; see prepared_request.h.
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -59,6 +60,30 @@ void read_ignored(Fields& fields) {
   fields.skip("timings_per_token");
 }
 
+/// Whether it is one prompt of ids and texts: [12, "abc", 34].
+bool is_mixed(const Json& prompt) {
+  if (!prompt.is_array()) return false;
+  const auto has = [&](const auto& is) { return std::any_of(prompt.begin(), prompt.end(), is); };
+  return has([](const Json& part) { return part.is_number(); }) &&
+         has([](const Json& part) { return part.is_string(); });
+}
+
+Result<std::vector<Prompt>> read_mixed(const Json& parts, const ServedModel& model) {
+  Prompt prompt;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].is_string()) {
+      HEADRACE_TRY(append_token_id(parts[i], "prompt[" + std::to_string(i) + "]", model.vocab_size,
+                                   prompt.ids));
+      continue;
+    }
+    const EncodeOptions options{.add_special = i == 0, .parse_special = true};
+    HEADRACE_ASSIGN(const auto ids,
+                    model.tokenizer->encode(parts[i].get_ref<const std::string&>(), options));
+    prompt.ids.insert(prompt.ids.end(), ids.begin(), ids.end());
+  }
+  return std::vector<Prompt>{std::move(prompt)};
+}
+
 struct LlamaRequest {
   GenerationParams params;
   std::vector<Prompt> prompts;
@@ -67,7 +92,8 @@ struct LlamaRequest {
   std::vector<std::string> warnings;
 };
 
-Result<LlamaRequest> parse_llama(const Json& body, const ParamsContext& context) {
+Result<LlamaRequest> parse_llama(const Json& body, const ServedModel& model) {
+  const ParamsContext context = params_context(model);
   Fields fields(body);
   LlamaRequest out;
   read_generation_params(fields, context, out.params);
@@ -87,7 +113,8 @@ Result<LlamaRequest> parse_llama(const Json& body, const ParamsContext& context)
   const Json* const prompt = fields.find("prompt");
   HEADRACE_TRY(fields.status());
   if (prompt == nullptr) return missing_value("prompt", "a string or an array of token ids");
-  HEADRACE_ASSIGN(out.prompts, read_prompts(*prompt, context));
+  HEADRACE_ASSIGN(out.prompts,
+                  is_mixed(*prompt) ? read_mixed(*prompt, model) : read_prompts(*prompt, context));
   HEADRACE_TRY(check_num_choices(out.prompts.size(), out.params, context.limits));
   HEADRACE_TRY(check_params(out.params, context.vocab_size));
   out.warnings = fields.unknown();
@@ -97,8 +124,7 @@ Result<LlamaRequest> parse_llama(const Json& body, const ParamsContext& context)
 Result<void> fill_llama(const Json& body, const ServedModel& model, PreparedRequest& out) {
   if (!body.is_object()) return wrong_value(std::string(kBody), "an object", body);
   HEADRACE_ASSIGN(const auto changed, with_bias_object(body));
-  HEADRACE_ASSIGN(LlamaRequest request,
-                  parse_llama(changed ? *changed : body, params_context(model)));
+  HEADRACE_ASSIGN(LlamaRequest request, parse_llama(changed ? *changed : body, model));
   out.params = std::move(request.params);
   out.goes_on = true;
   out.keeps_tokens = request.returns_tokens;

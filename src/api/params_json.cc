@@ -92,6 +92,7 @@ void read_max_tokens(Fields& fields, GenerationParams& out) {
                           std::string(name), ""});
     }
     first = name;
+    out.max_tokens_name = name;
     out.stop.max_tokens = value;
   }
 }

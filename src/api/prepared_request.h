@@ -43,6 +43,10 @@ Result<PreparedRequest> prepare_anthropic(const Json& body, const ServedModel& m
 Result<PreparedRequest> prepare_llama(const Json& body, const ServedModel& model,
                                       const Clock& clock);
 
+/// Of an error of Engine::submit, or of the engine while it ran: with the field's name as the
+/// request has it.
+Error named_for_request(Error error, const PreparedRequest& request);
+
 /// The scope in which prefixes are shared: that of an API key, narrowed by a request's salt.
 std::string cache_scope(std::string_view api_key, std::string_view salt);
 

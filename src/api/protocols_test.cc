@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "api/test_scene.h"
 #include "api/test_sse.h"
 
@@ -54,6 +56,81 @@ std::vector<SseEvent> events_of(const Scene& scene, std::string_view text, const
   return read_sse(out);
 }
 
+/// A body that each endpoint takes.
+std::string good_body(std::string_view path) {
+  if (path == kResponses) return R"({"input":"a")";
+  if (path == kAnthropic) return R"({"max_tokens":4,"messages":[{"role":"user","content":"a"}])";
+  if (path == kChat) return R"({"messages":[{"role":"user","content":"a"}])";
+  return R"({"prompt":"a")";
+}
+
+TEST(Protocols, NoParameterIsLeftOutInSilence) {
+  const auto model = make_test_model();
+  for (const Protocol& protocol : protocols()) {
+    const std::string good = good_body(protocol.path);
+    EXPECT_EQ(fault_of(protocol.path, good + "}"), "");
+    for (const std::string name : {"model",
+                                   "max_completion_tokens",
+                                   "max_output_tokens",
+                                   "n_predict",
+                                   "min_tokens",
+                                   "temperature",
+                                   "top_p",
+                                   "top_k",
+                                   "min_p",
+                                   "typical_p",
+                                   "repetition_penalty",
+                                   "presence_penalty",
+                                   "frequency_penalty",
+                                   "dry_multiplier",
+                                   "xtc_probability",
+                                   "mirostat",
+                                   "logit_bias",
+                                   "seed",
+                                   "n",
+                                   "stop",
+                                   "stop_token_ids",
+                                   "ignore_eos",
+                                   "echo",
+                                   "logprobs",
+                                   "top_logprobs",
+                                   "prompt_logprobs",
+                                   "stream",
+                                   "stream_options",
+                                   "response_format",
+                                   "tools",
+                                   "tool_choice",
+                                   "priority",
+                                   "timeout_ms",
+                                   "chat_template_kwargs",
+                                   "continue_final_message",
+                                   "user",
+                                   "cache_salt",
+                                   "grammar",
+                                   "json_schema",
+                                   "structured_outputs",
+                                   "guided_json",
+                                   "guided_regex",
+                                   "system",
+                                   "input",
+                                   "nonsense"}) {
+      const std::string body = good + ",\"" + name + R"(":{"a":[1]}})";
+      if (good.find("\"" + name + "\"") != std::string::npos) continue;
+      const auto made = protocol.prepare(parsed(body), model->model, SomeTime());
+      if (!made.ok()) {
+        EXPECT_TRUE(made.error().where.starts_with(name))
+            << protocol.path << " " << made.error().to_string();
+        EXPECT_EQ(api_error(made.error()).status, 400);
+        continue;
+      }
+      EXPECT_TRUE(std::any_of(
+          made->warnings.begin(), made->warnings.end(),
+          [&](const std::string& warning) { return warning.find(name) != std::string::npos; }))
+          << protocol.path << " says nothing of " << name;
+    }
+  }
+}
+
 TEST(Responses, PromptsOfStringsAndItems) {
   const Scene plain(kResponses, R"({"model":"tiny","input":"hi","instructions":"be brief"})");
   EXPECT_EQ(prompt_of(plain),
@@ -100,6 +177,18 @@ TEST(Responses, WhatCannotBeKeptIsRefused) {
   EXPECT_EQ(fault_of(kResponses, R"({"input":"a","store":true,"tools":[],"tool_choice":"auto",
             "text":{"format":{"type":"text"}},"truncation":"auto","reasoning":{"effort":"low"}})"),
             "");
+}
+
+TEST(Responses, ErrorsOfTheEngineHaveTheRequestsNames) {
+  const Scene scene(kResponses, R"({"input":"hi","max_output_tokens":9})");
+  const auto named = [&](const char* where) {
+    return named_for_request(Error{ErrorCode::context_length_exceeded, "x", where, ""},
+                             scene.request)
+        .where;
+  };
+  EXPECT_EQ(named("max_tokens"), "max_output_tokens");
+  EXPECT_EQ(named("prompt"), "input");
+  EXPECT_EQ(named("num_choices"), "n");
 }
 
 TEST(Responses, WholeAndStreamed) {
@@ -236,6 +325,13 @@ TEST(Llama, Requests) {
   EXPECT_EQ(fault_of(kLlama, R"({"prompt":"a","logit_bias":[[5]]})"), "logit_bias[0]");
   EXPECT_EQ(fault_of(kLlama, R"({"prompt":"a","logit_bias":[[999,1]]})"), "logit_bias");
   EXPECT_EQ(fault_of(kLlama, R"({"n_predict":1})"), "prompt");
+  const Scene mixed(kLlama, R"({"prompt":[104,"i<|im_end|>",33]})");
+  ASSERT_EQ(mixed.request.requests.size(), 1u);
+  EXPECT_EQ(mixed.request.requests[0].prompt.front(), 104);
+  EXPECT_EQ(mixed.request.requests[0].prompt.back(), 33);
+  EXPECT_EQ(mixed.request.requests[0].prompt.size(), 4u);
+  EXPECT_EQ(fault_of(kLlama, R"({"prompt":[104,"i",999]})"), "prompt[2]");
+  EXPECT_EQ(fault_of(kLlama, R"({"prompt":[104,"i",[5]]})"), "prompt[2]");
 }
 
 TEST(Llama, WholeAndStreamed) {

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "api/error_json.h"
-
 namespace headrace::api {
 namespace {
 
@@ -32,13 +30,12 @@ bool take_ready(OpenStream& open, Answer& answer) {
 Result<Answer> run_request(Engine& engine, const std::shared_ptr<const Tokenizer>& tokenizer,
                            const PreparedRequest& request,
                            const std::function<bool()>& is_given_up) {
-  const std::string prompt_field(request.prompt_field);
   Answer answer(request, tokenizer);
   // Streams that are dropped, on an error too, cancel their requests.
   std::vector<OpenStream> streams;
   for (size_t i = 0; i < request.requests.size(); ++i) {
     auto stream = engine.submit(request.requests[i]);
-    if (!stream.ok()) return named_for_request(std::move(stream).error(), prompt_field);
+    if (!stream.ok()) return named_for_request(std::move(stream).error(), request);
     streams.push_back({i, std::move(stream).value()});
   }
   while (!streams.empty()) {
@@ -50,7 +47,7 @@ Result<Answer> run_request(Engine& engine, const std::shared_ptr<const Tokenizer
       std::swap(streams[i], streams.back());
       streams.pop_back();
     }
-    if (answer.has_failed()) return named_for_request(answer.error(), prompt_field);
+    if (answer.has_failed()) return named_for_request(answer.error(), request);
     if (is_given_up()) return Error{ErrorCode::cancelled, "interrupted", "", ""};
     if (!streams.empty()) streams.front().stream.wait_for(kLookAfter);
   }
