@@ -155,13 +155,13 @@ class Connection:
 class Server:
     """A server's process, ready to answer. `program` is the command up to its options."""
 
-    def __init__(self, program, *args, unix_path="", wait=True, port=None):
+    def __init__(self, program, *args, unix_path="", wait=True, port=None, stdout=None):
         self.unix_path = str(unix_path)
         self.port = port if port is not None else free_port()
         where = ["--unix-socket", self.unix_path] if unix_path else ["--port", str(self.port)]
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen([*program, *where, *map(str, args)], stderr=self.log,
-                                        stdin=subprocess.PIPE, stdout=self.log)
+                                        stdin=subprocess.PIPE, stdout=stdout or self.log)
         try:
             if wait:
                 self.wait_until_ready()
@@ -306,12 +306,6 @@ def model_file(folder, name):
 
 def start(folder, model, *options, **more):
     return Server([BINARY, "serve", "-m", str(model_file(folder, model))], "-t", "1", *options, **more)
-
-
-def start_checksum(*options, **more):
-    if not CHECKSUM_SERVER:
-        raise unittest.SkipTest("HEADRACE_CHECKSUM_SERVER names no program")
-    return Server([CHECKSUM_SERVER], *options, **more)
 
 
 def free_port():

@@ -12,6 +12,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -233,10 +234,27 @@ class Session : public std::enable_shared_from_this<Session> {
     if (!split_target(request.target, request.path, request.query)) {
       return fault(400, "The request's address is malformed.");
     }
+    if (const auto coding = coding_fault(request)) return coding;
     if (const auto expect = request.header("expect"); !expect.empty() && expect != "100-continue") {
       return fault(417, "The request expects what this server does not do.");
     }
     return charge_body(parser);
+  }
+
+  /// Of a body in a coding that is not understood nobody knows the end: what follows it must not be
+  /// taken for a request.
+  std::optional<HttpReply> coding_fault(const HttpRequest& request) const {
+    int num_codings = 0;
+    for (const HttpHeader& each : request.headers) {
+      if (each.name != "transfer-encoding") continue;
+      if (++num_codings > 1 || !boost::beast::iequals(each.value, "chunked")) {
+        return fault(501, "Of transfer codings this server knows \"chunked\" alone.");
+      }
+    }
+    if (num_codings > 0 && framing_.is_http_1_0) {
+      return fault(400, "HTTP/1.0 has no transfer codings.");
+    }
+    return std::nullopt;
   }
 
   std::optional<HttpReply> charge_body(Parser& parser) {
