@@ -67,13 +67,17 @@ struct CpuContext {
     const auto elements = static_cast<size_t>(num_rows * cols);
     const size_t blocks = elements / static_cast<size_t>(kBlockCols);
     if (planes_.size() < 2 * elements) planes_.resize(2 * elements);
-    if (has_low_.size() < blocks) has_low_.resize(blocks);
+    const size_t flags = kernels.has_wide_steps ? kWideSteps * blocks : blocks;
+    if (has_low_.size() < flags) has_low_.resize(flags);
     if (block_floats_.size() < 2 * blocks) block_floats_.resize(2 * blocks);
     if (block_sums_.size() < 3 * blocks) block_sums_.resize(3 * blocks);
     QuantizedRows rows;
     rows.high = planes_.data();
     rows.low = planes_.data() + elements;
     rows.has_low = has_low_.data();
+    // Rows have the one or the other.
+    rows.wide = rows.low;
+    rows.wide_steps = rows.has_low;
     rows.scale = block_floats_.data();
     rows.scaled_sum = block_floats_.data() + blocks;
     rows.negated_sums = block_sums_.data();
@@ -103,7 +107,7 @@ struct CpuContext {
   /// worthwhile.
   void for_rows_on_threads(int64_t num_rows, int64_t work, FunctionRef<void(int64_t, int)> f) {
     // A task below about 10 microseconds is not worth waking a thread for.
-    constexpr int64_t kWorkPerTask = 16384;
+    constexpr int64_t kWorkPerTask = 8192;
     const int64_t rows_per_task = std::max<int64_t>(1, kWorkPerTask / std::max<int64_t>(work, 1));
     pool.parallel_for(ceil_div(num_rows, rows_per_task), [&](int64_t task, int thread) {
       const int64_t end = std::min(num_rows, (task + 1) * rows_per_task);
