@@ -16,7 +16,7 @@ class DashboardTest(PageTest):
         for canvas in self.browser.all("canvas"):
             self.assertTrue(canvas.get_attribute("aria-label"))
             self.assertGreater(int(canvas.get_attribute("width")), 100)
-        self.assertRegex(self.browser.find("#kv-groups canvas").get_attribute("aria-label"), r"\d+ held, \d+ cached, \d+ free")
+        self.assertRegex(self.browser.find("#kv-groups canvas").get_attribute("aria-label"), r"[\d,]+ held, [\d,]+ cached, [\d,]+ free")
         painted = self.browser.run("""const canvas = document.querySelector("#kv-groups canvas");
             const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, 3).data;
             return new Set(pixels.filter((_, i) => i % 4 === 3)).size > 0 && pixels.some((value) => value > 0)""")
