@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Steps of the engine that hang, fail or give no numbers, seen from outside: on the checksum model,
+whose every token can be checked. HEADRACE_CHECKSUM_SERVER names its server."""
+import json
+import time
+import unittest
+
+import harness
+from checksum import ChecksumServer, text_of
+from harness import in_thread
+
+COMPLETIONS = "/v1/completions"
+THROWING, SPOILED, HANGING = 997, 998, 999
+
+
+class StepsTest(unittest.TestCase):
+    def serve(self, *options):
+        server = ChecksumServer("--throwing-token", THROWING, "--spoiled-token", SPOILED, "--hanging-token", HANGING,
+                                *options)
+        self.addCleanup(server.kill)
+        self.addCleanup(lambda: self.assertIsNone(server.process.poll(), server.text()))
+        return server
+
+    def check(self, server, reply, prompt, count, seed=1):
+        self.assertEqual(reply.status, 200, reply)
+        self.assertEqual(reply.json()["choices"][0]["text"], server.expected(prompt, count, seed))
+
+    def body(self, prompt, count, **more):
+        return {"prompt": prompt, "max_tokens": count, "seed": 1, **more}
+
+    def test_a_stuck_step(self):
+        server = self.serve("--stuck-after-ms", 1000)
+        prompt = text_of([5, HANGING, 7])
+        stuck = in_thread(server.post, COMPLETIONS, self.body(prompt, 9))
+        server.wait_until(lambda: server.get("/readyz").status == 503, "that it is not ready")
+        self.assertIn("stuck", server.get("/readyz").error()["message"])
+        for path in ("/livez", "/metrics", "/v1/models", "/dashboard/data"):
+            begun = time.monotonic()
+            self.assertEqual(server.get(path).status, 200, path)
+            self.assertLess(time.monotonic() - begun, 20)
+        waiting = in_thread(server.post, COMPLETIONS, self.body(text_of([1, 2]), 5))
+        server.command("release")
+        self.check(server, stuck(), prompt, 9)
+        self.check(server, waiting(), text_of([1, 2]), 5)
+        self.assertEqual(server.get("/readyz").status, 200)
+
+    def test_a_client_that_leaves_a_stuck_step(self):
+        server = self.serve("--stuck-after-ms", 1000)
+        with server.connect() as connection:
+            connection.request("POST", COMPLETIONS, self.body(text_of([5, HANGING]), 9))
+            server.wait_until(lambda: server.get("/readyz").status == 503, "that it is not ready")
+        server.command("release")
+        server.wait_until_idle()
+        self.assertEqual(server.get("/readyz").status, 200)
+        self.assertEqual(server.metric("headrace:clients_gone_total"), 1)
+
+    def test_long_steps_are_not_stuck(self):
+        server = self.serve("--stuck-after-ms", 5000, "--step-delay-us", 400_000)
+        answer = in_thread(server.post, COMPLETIONS, self.body(text_of([1]), 8))
+        for _ in range(6):
+            self.assertEqual(server.get("/readyz").status, 200)
+            time.sleep(0.3)
+        self.check(server, answer(), text_of([1]), 8)
+
+    def test_a_step_that_fails_once_costs_nobody_a_token(self):
+        server = self.serve("--step-delay-us", 20_000)
+        prompts = [text_of([i, i + 1]) for i in range(6)]
+        answers = [in_thread(server.post, COMPLETIONS, self.body(each, 60)) for each in prompts]
+        server.wait_until(lambda: server.num_running() == 6, "that all run")
+        server.command("fail")
+        for prompt, answer in zip(prompts, answers):
+            self.check(server, answer(), prompt, 60)
+        self.assertGreaterEqual(server.metric("headrace:failed_steps_total"), 1)
+        self.assertEqual(server.metric("headrace:requests_failed_total"), 0)
+
+    def test_only_the_request_that_fails_again_fails(self):
+        server = self.serve("--step-delay-us", 10_000)
+        prompts = [text_of([i, i + 1]) for i in range(4)]
+        answers = [in_thread(server.post, COMPLETIONS, self.body(each, 80)) for each in prompts]
+        server.wait_until(lambda: server.num_running() == 4, "that all run")
+        for streams in (False, True):
+            reply = server.post(COMPLETIONS, self.body(text_of([3, THROWING]), 9, stream=streams))
+            self.assertEqual(reply.status, 500, reply)
+            self.assertEqual(set(reply.error()), {"message", "type", "code", "param"})
+            self.assertEqual(reply.error()["type"], "server_error")
+            for inner in ("0x", ".cc", "std::", "/src"):
+                self.assertNotIn(inner, reply.error()["message"])
+        for prompt, answer in zip(prompts, answers):
+            self.check(server, answer(), prompt, 80)
+        self.assertEqual(server.metric("headrace:requests_failed_total"), 2)
+        self.assertEqual(server.get("/readyz").status, 200)
+        self.assertEqual(server.held_blocks(), 0)
+
+    def test_logits_that_are_no_numbers(self):
+        server = self.serve("--step-delay-us", 10_000)
+        other = in_thread(server.post, COMPLETIONS, self.body(text_of([1, 2]), 60))
+        reply = server.post(COMPLETIONS, self.body(text_of([SPOILED, 4]), 9))
+        self.assertEqual(reply.status, 500, reply)
+        self.assertRegex(reply.error()["message"].lower(), "nan|infinit|number|logit")
+        self.check(server, other(), text_of([1, 2]), 60)
+        self.assertEqual(server.metric("headrace:bad_logits_total"), 1)
+
+    def test_a_fault_in_the_middle_of_a_stream(self):
+        server = self.serve("--step-delay-us", 100_000)
+        with server.connect() as connection:
+            connection.request("POST", COMPLETIONS, self.body(text_of([1, 2]), 600, stream=True, timeout_ms=3000))
+            status, _ = connection.head()
+            if status == 504:
+                self.skipTest("this machine is too slow: no token in 3 s")
+            events = list(connection.events())
+        self.assertNotIn("[DONE]", events)
+        self.assertIn("error", json.loads(events[-1]))
+        said = "".join(choice["text"] for each in events[:-1] for choice in json.loads(each)["choices"])
+        self.assertTrue(said and server.expected(text_of([1, 2]), 600).startswith(said))
+
+    def test_choices_and_streams_are_whole(self):
+        server = self.serve()
+        prompt = text_of(range(100))
+        events, is_done = server.stream(COMPLETIONS, self.body(prompt, 50, n=4))
+        self.assertTrue(is_done)
+        texts = {}
+        for each in events:
+            for choice in each["choices"]:
+                texts[choice["index"]] = texts.get(choice["index"], "") + choice["text"]
+        self.assertEqual(texts, {i: server.expected(prompt, 50, choice=i) for i in range(4)})
+
+    def test_blocks_that_run_out(self):
+        # Room for a few of the sixteen at once: some begin again, and lose no token.
+        server = self.serve("--kv-tokens", 2048, "--context", 1024)
+        prompts = [text_of([i] * 200) for i in range(16)]
+        answers = [in_thread(server.post, COMPLETIONS, self.body(each, 300)) for each in prompts]
+        for prompt, answer in zip(prompts, answers):
+            self.check(server, answer(), prompt, 300)
+        self.assertGreater(server.metric("vllm:num_preemptions_total"), 0)
+        self.assertEqual(server.held_blocks(), 0)
+
+
+if __name__ == "__main__":
+    if not harness.CHECKSUM_SERVER:
+        raise SystemExit("set HEADRACE_CHECKSUM_SERVER to the server of the checksum model")
+    unittest.main(verbosity=2)
