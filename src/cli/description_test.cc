@@ -149,7 +149,7 @@ TEST(Help, ShapedLinesKeepTheirShape) {
 TEST(ManPage, SaysWhereAForeignFlagHasAnEffect) {
   const std::string page = man_page(all_commands());
   const size_t none = page.find("Accepted without effect, with a warning:");
-  const size_t some = page.find("Options of batch and bench");
+  const size_t some = page.find("Options of serve, batch and bench");
   ASSERT_NE(none, std::string::npos) << page.substr(page.find("SPELLINGS"));
   ASSERT_NE(some, std::string::npos) << page.substr(page.find("SPELLINGS"));
   EXPECT_EQ(page.substr(none, page.find(".Pp", none) - none).find("parallel"), std::string::npos);
