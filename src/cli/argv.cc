@@ -213,6 +213,11 @@ bool takes_option(const Command& command, const std::string& name) {
   return !own_spelling(command, name).empty();
 }
 
+const Option* spelled_option(const Command& command, const std::string& name) {
+  const std::string own = own_spelling(command, name);
+  return own.empty() ? nullptr : find_option(command, own);
+}
+
 std::string parser_name(std::string_view name) {
   const bool one_dash = name.size() > 2 && name[0] == '-' && name[1] != '-';
   return one_dash ? "-" + std::string(name) : std::string(name);

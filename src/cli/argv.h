@@ -35,6 +35,9 @@ struct NormalizedArgs {
 /// Whether the command has an option of this name, or of another spelling of the same.
 bool takes_option(const Command& command, const std::string& name);
 
+/// The option that takes_option() tells of, or null.
+const Option* spelled_option(const Command& command, const std::string& name);
+
 /// The spelling that a parser gets for a name of an option: "-np" gives "--np", others themselves.
 std::string parser_name(std::string_view name);
 

@@ -14,12 +14,16 @@
 #include "base/clock.h"
 #include "base/os/signals.h"
 #include "cli/commands.h"
+#include "cli/config_file.h"
 #include "cli/model_options.h"
 #include "cli/parse_bytes.h"
 #include "cli/report.h"
 #include "cli/sampling_options.h"
 #include "cli/serve_options.h"
 #include "cli/served_model.h"
+#include "cli/terminal_text.h"
+#include "cli/version.h"
+#include "server/log.h"
 #include "server/server.h"
 
 namespace headrace::cli {
@@ -115,6 +119,33 @@ std::string address_text(const ServeArgs& args, const server::Server& server) {
                      args.host, is_v6 ? "]" : "", server.port());
 }
 
+/// "smollm2 (context 8192, 16 at once, KV memory 1.2 GB)".
+std::string model_line(const ModelEntry& entry) {
+  uint64_t kv_bytes = 0;
+  for (const KvGroupStats& group : entry.engine->stats().groups) {
+    kv_bytes += static_cast<uint64_t>(group.num_blocks) * group.block_bytes;
+  }
+  return fmt::format("model {}: context {}, {} at once, KV memory {}", entry.name(),
+                     entry.engine->max_context(), entry.max_sequences, size_text(kv_bytes));
+}
+
+std::string access_line(const server::ServerOptions& options) {
+  return options.keys.empty() ? "no API key is asked for"
+                              : fmt::format("API keys: {}", options.keys.size());
+}
+
+/// What a person wants to know when it is ready.
+void announce(const ServeArgs& args, const server::Server& server, const std::string& access,
+              const std::vector<std::string>& model_lines, server::ServerLog& log) {
+  using server::LogLevel;
+  for (const std::string& line : model_lines) log.note(LogLevel::info, line);
+  const std::string address = address_text(args, server);
+  log.note(LogLevel::info, access);
+  log.note(LogLevel::info, fmt::format("headrace {} serves at {}", kVersion, address));
+  if (args.no_page || !args.unix_socket.empty()) return;
+  log.note(LogLevel::info, fmt::format("chat page {}/, dashboard {}/dashboard", address, address));
+}
+
 /// Until a signal comes.
 void wait_for_signal() {
   while (!InterruptGuard::interrupted()) std::this_thread::sleep_for(kLookAtSignals);
@@ -132,7 +163,8 @@ void drain(const ServeArgs& args, server::Server& server) {
   }
 }
 
-Result<int> run_checked(const ServeArgs& args) {
+/// `known`: the options of the command.
+Result<int> run_checked(const ServeArgs& args, const std::vector<Option>& known) {
   auto options = server_options(args);
   if (!options.ok()) return fail_usage("serve", options.error(), false);
   if (const auto right = check_sampling(args.sampling); !right.ok()) {
@@ -143,18 +175,22 @@ Result<int> run_checked(const ServeArgs& args) {
       return fail_usage("serve", std::move(bytes).error().at("--kv-memory"), false);
     }
   }
+  if (args.prints_config) {
+    print(config_text(known));
+    return kDone;
+  }
   const InterruptGuard guard({.catch_terminate = true});
-  HEADRACE_ASSIGN(const auto server, server::start_server(std::move(options).value(), nullptr));
+  const std::string access = access_line(*options);
+  const auto log = server::make_log(log_options(args));
+  HEADRACE_ASSIGN(const auto server, server::start_server(std::move(options).value(), log.get()));
   HEADRACE_ASSIGN(auto models, load_all(args));
   if (InterruptGuard::interrupted()) return kDone;
-  std::string names;
-  for (const auto& each : models) names += (names.empty() ? "" : ", ") + each->name();
+  std::vector<std::string> lines;
+  for (const auto& each : models) lines.push_back(model_line(*each));
   server->set_models(std::move(models));
-  if (!args.quiet) {
-    fmt::print(stderr, "headrace serves {} at {}\n", names, address_text(args, *server));
-  }
+  announce(args, *server, access, lines, *log);
   wait_for_signal();
-  if (!args.quiet) fmt::print(stderr, "headrace: ending, when those under way are answered\n");
+  log->note(server::LogLevel::info, "ending, when those under way are answered");
   drain(args, *server);
   server->stop();
   return kDone;
@@ -172,16 +208,20 @@ Command serve_command() {
       "alone, and has a chat page at /. While models are loaded requests are answered 503; /health "
       "tells when they are ready.\n"
       "Ctrl-C or SIGTERM ends it: new requests are answered 503, those under way have --drain-time "
-      "to end; a second signal ends it at once.";
+      "to end; a second signal ends it at once.\n"
+      "A file of settings (--config) is TOML, with the names of the options as keys: port = 8081, "
+      "model = [\"small=a.gguf\", \"large=b.gguf\"]. What is typed wins over the file; "
+      "--print-config prints all settings as such a file.";
   add_serve_options(command.options, *args);
   command.examples = {
       {"headrace serve", "the default model at http://127.0.0.1:8080"},
       {"headrace serve -m model.gguf --host 0.0.0.0 --api-key-file keys.txt -np 64",
        "for a team, with a key for each"},
+      {"headrace serve --config headrace.toml", "settings from a file: max-queue = 64"},
       {"headrace serve -m small=a.gguf -m large=b.gguf", "two models, chosen by a request's model"},
   };
-  command.run = [args = args.get()] {
-    auto result = run_checked(*args);
+  command.run = [args = args.get(), known = command.options] {
+    auto result = run_checked(*args, known);
     return result.ok() ? *result : fail(result.error(), false);
   };
   command.state = args;

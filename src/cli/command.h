@@ -43,6 +43,9 @@ struct Option {
   bool is_list = false;                   ///< a string: several of `choices`, with commas
   bool required = false;
   bool is_path = false;                  ///< completion offers file names
+  bool is_config = false;                ///< a file that has values for the others
+  bool only_typed = false;               ///< has no place in such a file
+  bool is_secret = false;                ///< never printed
   std::string group = {};                ///< heading in help; empty: "Options"
   bool is_model = false;                 ///< completion offers file names and names in the store
   std::optional<double> min_value = {};  ///< numbers: the least allowed

@@ -9,6 +9,7 @@ Command run_command();
 Command chat_command();
 Command batch_command();
 Command serve_command();
+Command explain_command();
 Command tokenize_command();
 Command detokenize_command();
 Command render_command();

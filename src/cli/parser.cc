@@ -11,6 +11,7 @@
 
 #include "base/nearest_word.h"
 #include "cli/argv.h"
+#include "cli/config_file.h"
 #include "cli/terminal_text.h"
 #include "cli/values.h"
 
@@ -81,12 +82,29 @@ Error unknown_argument(const Command& command, const std::vector<std::string>& r
   return error;
 }
 
-/// `spellings`: as in NormalizedArgs.
-Result<void> store(const Slot& slot, const std::map<std::string, std::string>& spellings) {
+/// The values of the config file that was named, for options that were not. Those it has are added
+/// to `filled`.
+Result<void> store_config(const Command& command, const std::vector<Slot>& slots,
+                          std::set<const Option*>& filled) {
+  const auto config = std::find_if(slots.begin(), slots.end(), [](const Slot& slot) {
+    return slot.option->is_config && slot.parsed->count() > 0;
+  });
+  if (config == slots.end()) return {};
+  return apply_config_file(command, config->parsed->results().back(), [&](const Option& option) {
+    filled.insert(&option);
+    return std::any_of(slots.begin(), slots.end(), [&](const Slot& slot) {
+      return slot.option == &option && slot.parsed->count() > 0;
+    });
+  });
+}
+
+/// `spellings`: as in NormalizedArgs. `is_filled`: by a config file.
+Result<void> store(const Slot& slot, const std::map<std::string, std::string>& spellings,
+                   bool is_filled) {
   const Option& option = *slot.option;
   const auto& texts = slot.parsed->results();
   if (slot.parsed->count() == 0) {
-    if (!option.required) return {};
+    if (!option.required || is_filled) return {};
     return Error{ErrorCode::invalid_argument,
                  is_positional(option) ? "missing argument" : "this option is required",
                  shown_name(option), ""};
@@ -142,7 +160,11 @@ Result<Parsed> parse_args(const Command& command, const std::vector<std::string>
   }
   if (parsed.help) return parsed;
   if (!rest.empty()) return unknown_argument(command, rest);
-  for (const auto& slot : slots) HEADRACE_TRY(store(slot, normalized->spellings));
+  std::set<const Option*> filled;
+  HEADRACE_TRY(store_config(command, slots, filled));
+  for (const auto& slot : slots) {
+    HEADRACE_TRY(store(slot, normalized->spellings, filled.count(slot.option) > 0));
+  }
   parsed.warnings = std::move(normalized->warnings);
   return parsed;
 }

@@ -1,6 +1,7 @@
 // See serve_options.h.
 #include "cli/serve_options.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/make_option.h"
@@ -40,8 +41,10 @@ void add_network(std::vector<Option>& options, ServeArgs& args) {
                   &args.tls_certificate));
   add(path_option("--tls-key,--ssl-key-file,--ssl-keyfile", "FILE",
                   "The key of the certificate (PEM)", &args.tls_key));
-  add(make_option("--api-key", "KEY", "Only answer requests with this key; may be given again",
-                  &args.api_keys));
+  Option key = make_option(
+      "--api-key", "KEY", "Only answer requests with this key; may be given again", &args.api_keys);
+  key.is_secret = true;
+  add(std::move(key));
   add(path_option("--api-key-file", "FILE",
                   "Keys, one a line: KEY [owner=NAME] [max-requests=N] [priority=N]",
                   &args.api_key_file));
@@ -107,6 +110,23 @@ void add_limits(std::vector<Option>& options, ServeArgs& args) {
           "30");
   seconds("--stuck-after", "A step without a finished layer for so long makes the server not ready",
           &args.stuck_after, "10");
+}
+
+void add_output(std::vector<Option>& options, ServeArgs& args) {
+  constexpr const char* kGroup = "Output";
+  const auto add = [&](Option option) { options.push_back(in_group(std::move(option), kGroup)); };
+  add(make_option("--explain-text", "",
+                  "Keep the prompts of the last 256 requests in memory, for 'headrace explain' "
+                  "with the key that sent them",
+                  &args.explain_text));
+  add(make_option("--log-json", "", "Log lines are JSON", &args.log_json));
+  Option level =
+      make_option("--log-level", "LEVEL",
+                  "What is logged: of debug on also health, metrics and the page's files",
+                  &args.log_level, "info");
+  level.choices = server::log_level_names();
+  add(std::move(level));
+  add(make_option("--quiet", "", "Log nothing but faults", &args.quiet));
 }
 
 Error wrong(const char* flag, std::string message, std::string hint = "") {
@@ -178,7 +198,16 @@ Result<server::ServerOptions> server_options(const ServeArgs& args) {
   out.drain_time = in_milliseconds(args.drain_time);
   out.stuck_after = in_milliseconds(args.stuck_after);
   out.has_page = !args.no_page;
+  out.keeps_prompts = args.explain_text;
   out.version = kVersion;
+  return out;
+}
+
+server::LogOptions log_options(const ServeArgs& args) {
+  server::LogOptions out;
+  out.is_json = args.log_json;
+  out.level = server::log_level_of(args.log_level).value_or(server::LogLevel::info);
+  if (args.quiet) out.level = std::max(out.level, server::LogLevel::warning);
   return out;
 }
 
@@ -199,10 +228,15 @@ void add_serve_options(std::vector<Option>& options, ServeArgs& args) {
   add_engine(options, args);
   add_limits(options, args);
   add_sampling_options(options, args.sampling);
-  options.push_back(
-      in_group(make_option("--log-json", "", "Log lines are JSON", &args.log_json), "Output"));
-  options.push_back(
-      in_group(make_option("--quiet", "", "Log nothing but faults", &args.quiet), "Output"));
+  add_output(options, args);
+  Option config =
+      path_option("--config", "FILE", "Read settings from this TOML file", &args.config);
+  config.is_config = true;
+  options.push_back(in_group(std::move(config), "Settings"));
+  Option prints = make_option("--print-config", "", "Print the settings as a TOML file and end",
+                              &args.prints_config);
+  prints.only_typed = true;
+  options.push_back(in_group(std::move(prints), "Settings"));
 }
 
 }  // namespace headrace::cli

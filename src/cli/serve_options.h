@@ -10,11 +10,14 @@
 #include "cli/model_options.h"
 #include "cli/sampling_options.h"
 #include "headrace/result.h"
+#include "server/log.h"
 #include "server/server_options.h"
 
 namespace headrace::cli {
 
 struct ServeArgs {
+  std::string config;               ///< a file; parse_args has read it
+  bool prints_config = false;       ///< instead of serving
   std::vector<std::string> models;  ///< "MODEL" or "NAME=MODEL"
   std::string served_name;
   ModelArgs model;  ///< how each is opened
@@ -48,7 +51,9 @@ struct ServeArgs {
   double drain_time = 30;
   double stuck_after = 10;
 
+  bool explain_text = false;
   bool log_json = false;
+  std::string log_level = "info";
   bool quiet = false;
 };
 
@@ -56,6 +61,8 @@ void add_serve_options(std::vector<Option>& options, ServeArgs& args);
 
 /// Errors (invalid_argument, naming the flag).
 Result<server::ServerOptions> server_options(const ServeArgs& args);
+
+server::LogOptions log_options(const ServeArgs& args);
 
 /// "NAME=MODEL" gives both; a name is one word without '/', so that paths with '=' in them are
 /// paths.

@@ -12,6 +12,7 @@
 #include "api/answer.h"
 #include "api/json_body.h"
 #include "server/http/request_id.h"
+#include "server/logged_exchange.h"
 #include "server/replies.h"
 
 namespace headrace::server {
@@ -27,20 +28,6 @@ constexpr milliseconds kBeginAnyway{5'000};
 /// Of the completions of one request.
 constexpr size_t kMaxTimelines = 8;
 constexpr const char* kEventStream = "text/event-stream; charset=utf-8";
-
-const char* end_name(ExchangeEnd end) {
-  switch (end) {
-    case ExchangeEnd::complete:
-      return "complete";
-    case ExchangeEnd::client_gone:
-      return "client gone";
-    case ExchangeEnd::client_stuck:
-      return "stuck client";
-    case ExchangeEnd::cut:
-      return "cut";
-  }
-  return "";
-}
 
 class Generation final : public EventSink, public std::enable_shared_from_this<Generation> {
  public:
@@ -59,15 +46,16 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     const HttpRequest& request = exchange_->request();
     key_ = key_of(state_, request);
     trace_.owner = owner();
+    record_ = record_of(request, trace_.owner);
+    exchange_->on_over([self = shared_from_this()](ExchangeEnd end) { self->over(end); });
     std::optional<Refusal> refusal;
     ticket_ = state_.admission.enter(owner(), key_ != nullptr ? key_->max_requests : 0,
                                      static_cast<int64_t>(request.body.size()),
                                      std::chrono::steady_clock::now(), refusal);
     if (refusal) {
-      exchange_->reply(refusal_reply(*refusal));
+      reply(refusal_reply(*refusal));
       return;
     }
-    exchange_->on_over([self = shared_from_this()](ExchangeEnd end) { self->over(end); });
     if (auto begun = begin(); !begun.ok()) {
       reply_error(begun.error());
       streams_.clear();  // those already submitted are cancelled
@@ -147,6 +135,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     }
     trace_.submitted_ms = since_arrival_ms();
     // From here on the streams end before this does.
+    is_submitted_ = true;
     keeps_itself_ = shared_from_this();
     for (size_t i = 0; i < streams_.size(); ++i) {
       model_->pump->add(streams_[i], weak_from_this(), i);
@@ -157,14 +146,20 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     return {};
   }
 
+  void reply(HttpReply reply) {
+    record_.status = reply.status;
+    exchange_->reply(std::move(reply));
+  }
+
   void reply_error(const Error& error) {
     const api::ApiError fault = api::api_error(error);
+    record_.code = fault.code;
     HttpReply reply = json_reply(protocol_.error_body(fault), fault.status);
     if (fault.status == 429 || fault.status == 503) {
       reply.headers.push_back({"Retry-After", std::to_string(state_.admission.retry_after_seconds(
                                                   std::chrono::steady_clock::now()))});
     }
-    exchange_->reply(std::move(reply));
+    this->reply(std::move(reply));
   }
 
   void begin_stream() {
@@ -174,6 +169,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     head.reply.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
     head.idle_chunk = ": keep-alive\n\n";
     head.idle_after = state_.options.keep_alive;
+    record_.status = head.reply.status;
     exchange_->begin(std::move(head));
     std::string out;
     format_->begin(out);
@@ -245,6 +241,10 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
   /// Once the streams have ended and the client has its answer, or is gone: what is kept of it.
   void conclude() {
     if (!has_ended_ || !is_over_ || std::exchange(is_concluded_, true)) return;
+    if (!is_submitted_) {
+      log(end_name(end_));
+      return;
+    }
     if (end_ == ExchangeEnd::client_gone) state_.metrics.count_gone(trace_.model, phase());
     if (end_ == ExchangeEnd::complete && trace_.error.empty()) {
       state_.metrics.count_answered(trace_);
@@ -253,7 +253,35 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     if (state_.options.keeps_prompts) {
       for (const Request& each : request_->requests) trace_.prompts.push_back(each.prompt);
     }
+    log(trace_.end);
     state_.traces.add(std::make_shared<const RequestTrace>(std::move(trace_)));
+  }
+
+  void log(const std::string& end) {
+    if (state_.log == nullptr) return;
+    record_.end = end;
+    record_.model = trace_.model;
+    record_.total_ms = trace_.sent_ms;
+    record_.first_token_ms = trace_.first_token_ms;
+    // What a thrown exception left unanswered is answered by who called.
+    if (record_.status == 0 && end_ == ExchangeEnd::complete) record_.status = 500;
+    for (const TraceChoice& each : trace_.choices) {
+      record_.completion_tokens += each.stats.completion_tokens;
+      record_.queue_ms = std::max(record_.queue_ms, each.stats.queue_ms);
+    }
+    note_prompts();
+    state_.log->write(record_);
+  }
+
+  /// Each prompt once, however many choices it has.
+  void note_prompts() {
+    int64_t noted = -1;
+    for (const TraceChoice& each : trace_.choices) {
+      if (each.prompt <= noted) continue;
+      noted = each.prompt;
+      record_.prompt_tokens += each.stats.prompt_tokens;
+      record_.cached_tokens += each.stats.cached_tokens;
+    }
   }
 
   GonePhase phase() const {
@@ -278,7 +306,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     is_answered_ = true;
     state_.admission.count_done(std::chrono::steady_clock::now());
     if (!request_->params.is_streamed) {
-      exchange_->reply(json_reply(format_->whole(*answer_)));
+      reply(json_reply(format_->whole(*answer_)));
       return;
     }
     begin_stream();
@@ -296,7 +324,9 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       return;
     }
     std::string out;
-    format_->failed(api::api_error(answer_->error()), out);
+    const api::ApiError fault = api::api_error(answer_->error());
+    record_.code = fault.code;
+    format_->failed(fault, out);
     exchange_->write(std::move(out));
     exchange_->end();
   }
@@ -309,6 +339,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       for (const auto& each : streams_) each->cancel();
     }
     ticket_.reset();
+    if (!is_submitted_) has_ended_ = true;
     conclude();
   }
 
@@ -326,13 +357,15 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
   std::optional<api::Answer> answer_;
   std::unique_ptr<api::ReplyFormat> format_;
   std::vector<std::shared_ptr<Stream>> streams_;
-  bool has_begun_ = false;    ///< the streamed reply
-  bool is_answered_ = false;  ///< all of the reply was written
+  bool is_submitted_ = false;  ///< an engine has it
+  bool has_begun_ = false;     ///< the streamed reply
+  bool is_answered_ = false;   ///< all of the reply was written
   bool is_over_ = false;
   bool has_ended_ = false;  ///< all streams
   bool is_concluded_ = false;
   ExchangeEnd end_ = ExchangeEnd::complete;
   RequestTrace trace_;
+  RequestRecord record_;
   std::vector<double> last_token_ms_;  ///< by completion
   std::vector<double> gaps_;           ///< seconds, not yet observed
   std::shared_ptr<Generation> keeps_itself_;

@@ -34,7 +34,8 @@ struct Route {
   RunsOn runs_on = RunsOn::worker;
   Until until = Until::ready;
   bool takes_rest = false;
-  bool generates = false;  ///< counts for the bounds on what waits
+  bool generates = false;   ///< counts for the bounds on what waits
+  bool is_routine = false;  ///< asked again and again by machines: not told of at the usual level
   void (*handle)(ServerState& state, std::shared_ptr<Exchange> exchange) = nullptr;
 };
 

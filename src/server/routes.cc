@@ -21,6 +21,7 @@ constexpr Route of_the_page(std::string_view path, bool takes_rest) {
           .access = Access::everyone,
           .until = Until::always,
           .takes_rest = takes_rest,
+          .is_routine = true,
           .handle = page};
 }
 constexpr Route public_health(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
@@ -29,6 +30,7 @@ constexpr Route public_health(std::string_view path, void (*handle)(ServerState&
           .access = Access::everyone,
           .runs_on = RunsOn::io_thread,
           .until = Until::always,
+          .is_routine = true,
           .handle = handle};
 }
 
@@ -46,9 +48,18 @@ constexpr auto kRoutes = std::to_array<Route>({
     {.method = "GET", .path = "/v1/models/", .takes_rest = true, .handle = show_model},
     working("GET", "/props", props),
     working("GET", "/slots", slots),
-    {.method = "GET", .path = "/metrics", .until = Until::always, .handle = metrics},
+    {.method = "GET",
+     .path = "/metrics",
+     .until = Until::always,
+     .is_routine = true,
+     .handle = metrics},
     {.method = "GET", .path = "/explain/", .takes_rest = true, .handle = explain},
-    working("GET", "/dashboard/data", dashboard_data),
+    {.method = "GET", .path = "/dashboard/data", .is_routine = true, .handle = dashboard_data},
+    {.method = "GET",
+     .path = "/openapi.json",
+     .access = Access::everyone,
+     .until = Until::always,
+     .handle = openapi},
     of_the_page("/", false),
     of_the_page("/dashboard", false),
     of_the_page("/assets/", true),

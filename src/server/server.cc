@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "server/access.h"
+#include "server/log_rate.h"
+#include "server/logged_exchange.h"
 #include "server/replies.h"
 #include "server/route.h"
 #include "server/server_state.h"
@@ -43,14 +45,21 @@ class ServerImpl final : public Server {
       auto refusal = gate(request);
       if (!refusal) return refusal;
       allow_origin(state_, request, *refusal);
-      if (refusal->status != 204) state_.metrics.count_refused(refusal->status);
+      if (refusal->status == 204) return refusal;
+      state_.metrics.count_refused(refusal->status);
+      log_refusal(record_of(request, ""), refusal->status);
       return refusal;
     };
     handlers.handle = [this](ExchangePtr exchange) { handle(std::move(exchange)); };
     handlers.decorate = [this](const HttpRequest& request, HttpReply& reply) {
       allow_origin(state_, request, reply);
     };
-    handlers.error_body = error_body;
+    handlers.error_body = [this](int status, const std::string& message) {
+      // What the HTTP layer refuses by itself has no request; 500 is an exchange's, which is told
+      // of when it is over.
+      if (status != 500) log_refusal({}, status);
+      return error_body(status, message);
+    };
     handlers.headers = {{"Server", "headrace/" + state_.options.version},
                         {"X-Content-Type-Options", "nosniff"}};
     state_.http_stats = [this] { return http_ ? http_->stats() : HttpStats(); };
@@ -129,8 +138,29 @@ class ServerImpl final : public Server {
     return out;
   }
 
+  /// Those that everybody may cause as often as they like: so many a second.
+  void log_refusal(RequestRecord record, int status) const {
+    if (state_.log == nullptr) return;
+    const auto left_out = refusals_.take(std::chrono::steady_clock::now());
+    if (!left_out) return;
+    record.status = status;
+    record.end = "refused";
+    record.num_left_out = *left_out;
+    state_.log->write(record);
+  }
+
+  ExchangePtr logged(const Route& route, ExchangePtr exchange) const {
+    // Those that generate tell more of themselves, and do so on their own.
+    if (state_.log == nullptr || (route.generates && state_.models())) return exchange;
+    const ApiKey* key = key_of(state_, exchange->request());
+    RequestRecord record = record_of(exchange->request(), key != nullptr ? key->owner : "");
+    record.is_routine = route.is_routine;
+    return logged_exchange(std::move(exchange), *state_.log, std::move(record));
+  }
+
   void handle(ExchangePtr exchange) {
     const Route* route = find_route(exchange->request().method, exchange->request().path).route;
+    exchange = logged(*route, std::move(exchange));
     if (route->runs_on == RunsOn::io_thread) {
       route->handle(state_, std::move(exchange));
       return;
@@ -141,7 +171,10 @@ class ServerImpl final : public Server {
     });
   }
 
+  static constexpr int kMaxLoggedRefusals = 10;  ///< a second
+
   ServerState state_;
+  mutable LogRate refusals_{kMaxLoggedRefusals};
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -31,6 +31,7 @@ void livez(ServerState& state, ExchangePtr exchange);
 void readyz(ServerState& state, ExchangePtr exchange);
 void metrics(ServerState& state, ExchangePtr exchange);
 void explain(ServerState& state, ExchangePtr exchange);
+void openapi(ServerState& state, ExchangePtr exchange);
 void dashboard_data(ServerState& state, ExchangePtr exchange);
 void page(ServerState& state, ExchangePtr exchange);
 
