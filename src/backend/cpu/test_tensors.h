@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/kernels/kernel_table.h"
 #include "base/checked.h"
 #include "base/random.h"
 #include "tensor/half.h"
