@@ -35,6 +35,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(sources attention_q8.cc float_kernels.cc int_panels.cc limits.cc sampling.cc table.cc)
   list(TRANSFORM sources PREPEND cpu/kernels/avx2/ OUTPUT_VARIABLE avx2_sources)
   list(TRANSFORM sources PREPEND cpu/kernels/avx512/ OUTPUT_VARIABLE avx512_sources)
+  list(APPEND avx512_sources cpu/kernels/avx512/quantize.cc)
   headrace_kernels(avx2 LANES 8 FMA 1 OPTIONS ${avx2_flags} SOURCES ${avx2_sources})
   headrace_kernels(avx2_vnni LANES 8 FMA 1 OPTIONS ${avx2_flags} -mavxvnni
                    SOURCES cpu/kernels/avx2/attention_q8_vnni.cc

@@ -62,13 +62,17 @@ struct CpuContext {
     const auto elements = static_cast<size_t>(num_rows * cols);
     const size_t blocks = elements / static_cast<size_t>(kBlockCols);
     if (planes_.size() < 2 * elements) planes_.resize(2 * elements);
-    if (has_low_.size() < blocks) has_low_.resize(blocks);
+    const size_t flags = kernels.has_wide_steps ? kWideSteps * blocks : blocks;
+    if (has_low_.size() < flags) has_low_.resize(flags);
     if (block_floats_.size() < 2 * blocks) block_floats_.resize(2 * blocks);
     if (block_sums_.size() < 3 * blocks) block_sums_.resize(3 * blocks);
     QuantizedRows rows;
     rows.high = planes_.data();
     rows.low = planes_.data() + elements;
     rows.has_low = has_low_.data();
+    // Rows have the one or the other.
+    rows.wide = rows.low;
+    rows.wide_steps = rows.has_low;
     rows.scale = block_floats_.data();
     rows.scaled_sum = block_floats_.data() + blocks;
     rows.negated_sums = block_sums_.data();

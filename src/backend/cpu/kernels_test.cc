@@ -111,7 +111,8 @@ struct Quantized {
         num_blocks(x.cols / 32),
         high(static_cast<size_t>(x.rows * x.cols)),
         low(high.size()),
-        has_low(high.size() / 32),
+        has_low(kWideSteps * high.size() / 32),
+        is_wide(table.has_wide_steps),
         scale(high.size() / 32),
         scaled_sum(high.size() / 32),
         negated_sums(3 * scale.size()) {
@@ -125,6 +126,8 @@ struct Quantized {
     rows.high = high.data();
     rows.low = low.data();
     rows.has_low = has_low.data();
+    rows.wide = low.data();
+    rows.wide_steps = has_low.data();
     rows.scale = scale.data();
     rows.scaled_sum = scaled_sum.data();
     rows.negated_sums = negated_sums.data();
@@ -141,8 +144,23 @@ struct Quantized {
   size_t at(int64_t row, int64_t col) const {
     return 32 * block_at(row, col / 32) + static_cast<size_t>(col % 32);
   }
+  bool in_wide_step(int64_t row, int64_t col) const { return wide_at(row, col) < low.size(); }
   int32_t integer(int64_t row, int64_t col) const {
-    return 128 * high[at(row, col)] + low[at(row, col)];
+    if (!is_wide) return 128 * high[at(row, col)] + low[at(row, col)];
+    const int wide = in_wide_step(row, col) ? low[wide_at(row, col)] : 0;
+    return 128 * wide + high[at(row, col)];
+  }
+  /// A column's place in QuantizedRows::wide, or a place past its end.
+  size_t wide_at(int64_t row, int64_t col) const {
+    for (size_t i = 0; is_wide && i < kWideSteps; ++i) {
+      const size_t step = kWideSteps * block_at(row, col / 32) + i;
+      if (has_low[step] == col % 32 / 4) return 4 * step + static_cast<size_t>(col % 4);
+    }
+    return low.size();
+  }
+  /// What an integer counts.
+  double unit(int64_t row, int64_t block) const {
+    return double{scale[block_at(row, block)]} / (is_wide ? 1 : 128);
   }
   /// which: 0 for the block, 1 and 2 for its halves.
   int32_t negated_sum(int64_t row, int64_t block, int64_t which) const {
@@ -153,35 +171,63 @@ struct Quantized {
   int64_t num_rows;
   int64_t num_blocks;
   std::vector<int8_t> high;
-  std::vector<int8_t> low;
-  std::vector<uint8_t> has_low;
+  std::vector<int8_t> low;       ///< or QuantizedRows::wide
+  std::vector<uint8_t> has_low;  ///< or QuantizedRows::wide_steps
+  bool is_wide;
   std::vector<float> scale;
   std::vector<float> scaled_sum;
   std::vector<int32_t> negated_sums;
 };
 
+/// Where the two planes have numbers.
+void expect_planes(const Quantized& q, int64_t row, int64_t col) {
+  ASSERT_GE(q.high[q.at(row, col)], -127);
+  ASSERT_GE(q.low[q.at(row, col)], -64);
+  ASSERT_LE(q.low[q.at(row, col)], 63);
+  if (q.has_low[q.block_at(row, col / 32)] == 0) {
+    ASSERT_EQ(q.low[q.at(row, col)], 0);
+  }
+}
+
+/// The same for wide steps, which have the largest numbers of their block.
+void expect_wide_steps(const Quantized& q, const Tensor& x, int64_t row, int64_t block) {
+  float largest = 0.0F;
+  float largest_wide = 0.0F;
+  for (int64_t col = 32 * block; col < 32 * block + 32; ++col) {
+    const float size = std::abs(x.f32(row)[col]);
+    largest = std::max(largest, size);
+    const int high = q.high[q.at(row, col)];
+    if (q.in_wide_step(row, col)) {
+      largest_wide = std::max(largest_wide, size);
+      ASSERT_GE(high, -64);
+      ASSERT_LE(high, 63);
+      ASSERT_LE(std::abs(q.integer(row, col)), 127 * 128 + 63);
+    } else {
+      ASSERT_GE(high, -127);
+    }
+  }
+  ASSERT_EQ(largest_wide, largest);
+}
+
 void expect_quantised_row(const Quantized& q, const Tensor& x, int64_t row) {
   for (int64_t block = 0; block < q.num_blocks; ++block) {
     const float scale = q.scale[q.block_at(row, block)];
     const bool has_low = q.has_low[q.block_at(row, block)] != 0;
-    // Half a step of the plane that is written, as the largest number is 127 steps of the high one.
-    const double half_step = 0.501 * scale / (has_low ? 128 : 1);
+    // Half a step of the plane that is written, as the largest number is 127 steps of the high one;
+    // with wide steps, half a step of its integers.
+    const double half_step = 0.501 * double{scale} / (!q.is_wide && has_low ? 128 : 1);
     int32_t sums[2] = {};
+    if (q.is_wide) expect_wide_steps(q, x, row, block);
     for (int64_t col = 32 * block; col < 32 * block + 32; ++col) {
-      ASSERT_GE(q.high[q.at(row, col)], -127);
-      ASSERT_GE(q.low[q.at(row, col)], -64);
-      ASSERT_LE(q.low[q.at(row, col)], 63);
-      ASSERT_NEAR(double{scale} / 128 * q.integer(row, col), x.f32(row)[col], half_step) << col;
-      if (!has_low) {
-        ASSERT_EQ(q.low[q.at(row, col)], 0);
-      }
+      if (!q.is_wide) expect_planes(q, row, col);
+      ASSERT_NEAR(q.unit(row, block) * q.integer(row, col), x.f32(row)[col], half_step) << col;
       sums[col / 16 % 2] += q.integer(row, col);
     }
     EXPECT_EQ(q.negated_sum(row, block, 0), -(sums[0] + sums[1]));
     EXPECT_EQ(q.negated_sum(row, block, 1), -sums[0]);
     EXPECT_EQ(q.negated_sum(row, block, 2), -sums[1]);
     EXPECT_EQ(q.scaled_sum[q.block_at(row, block)],
-              scale / 128 * static_cast<float>(sums[0] + sums[1]));
+              static_cast<float>(q.unit(row, block)) * static_cast<float>(sums[0] + sums[1]));
   }
 }
 
@@ -194,9 +240,14 @@ void expect_quantised_rows(const KernelTable& table, int64_t num_rows) {
   x.f32(last)[70] = -1000.0F;
   const Quantized q(table, x);
   for (int64_t row = 0; row < num_rows; ++row) expect_quantised_row(q, x, row);
-  EXPECT_EQ(q.high[q.at(last, 70)], -127);
-  EXPECT_EQ(q.has_low[q.block_at(last, 2)], 1) << "the block with the row's largest number";
-  EXPECT_EQ(q.has_low[q.block_at(last, 1)], 0);
+  if (q.is_wide) {
+    EXPECT_TRUE(q.in_wide_step(last, 70)) << "the block's largest number";
+    EXPECT_LT(q.integer(last, 70), -127);
+  } else {
+    EXPECT_EQ(q.high[q.at(last, 70)], -127);
+    EXPECT_EQ(q.has_low[q.block_at(last, 2)], 1) << "the block with the row's largest number";
+    EXPECT_EQ(q.has_low[q.block_at(last, 1)], 0);
+  }
   EXPECT_EQ(q.scale[q.block_at(last, 1)], 0.0F);
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -206,7 +257,7 @@ void expect_quantised_rows(const KernelTable& table, int64_t num_rows) {
     EXPECT_TRUE(std::isnan(poisoned.scale[block]));
     EXPECT_TRUE(std::isnan(poisoned.scaled_sum[block]));
     EXPECT_EQ(poisoned.negated_sum(last, 0, 0), 0) << "garbage would overflow the sums of a row";
-    EXPECT_EQ(poisoned.high[poisoned.at(last, 5)], 0);
+    EXPECT_EQ(poisoned.integer(last, 5), 0);
     EXPECT_FALSE(std::isnan(poisoned.scale[poisoned.block_at(last, 1)]));
   }
   for (int64_t col = 0; col < 32; ++col) x.f32(last)[col] = 1e-38F;

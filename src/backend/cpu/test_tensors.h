@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -133,23 +135,31 @@ inline std::vector<float> decode_all(Format format, std::span<const std::byte> d
 
 /// What activations as integers may change of the product of rows x and w: half a step of each.
 /// Steps, and when a block counts as zeros: QuantizedRows, docs/decisions/activation-precision.md.
-inline double activation_rounding(const float* x, const float* w, int64_t cols) {
-  std::vector<double> largest(static_cast<size_t>(ceil_div(cols, 32)));
-  std::vector<double> weights(largest.size());
-  double mean = 0;
+inline double activation_rounding(bool wide_steps, const float* x, const float* w, int64_t cols) {
+  struct Block {
+    std::array<double, 8> largest = {};  ///< of each 4 columns
+    double weights = 0;
+  };
+  std::vector<Block> blocks(static_cast<size_t>(ceil_div(cols, 32)));
   for (int64_t k = 0; k < cols; ++k) {
-    const auto block = static_cast<size_t>(k / 32);
-    largest[block] = std::max(largest[block], std::abs(double{x[k]}));
-    weights[block] += std::abs(double{w[k]});
+    Block& block = blocks[static_cast<size_t>(k / 32)];
+    double& largest = block.largest[static_cast<size_t>(k % 32 / 4)];
+    largest = std::max(largest, std::abs(double{x[k]}));
+    block.weights += std::abs(double{w[k]});
   }
-  for (const double one : largest) mean += one / static_cast<double>(largest.size());
+  double mean = 0;
+  for (Block& block : blocks) {
+    std::sort(block.largest.begin(), block.largest.end(), std::greater<>());
+    mean += block.largest[0] / static_cast<double>(blocks.size());
+  }
   double rounding = 0;
-  for (size_t block = 0; block < largest.size(); ++block) {
+  for (const Block& block : blocks) {
+    const double largest = block.largest[0];
     // The bounds themselves are in doubt by float rounding.
-    const double num_steps = largest[block] > 0.9001 * mean ? 127 * 128 : 127;
-    const double step =
-        largest[block] > 1.0001e-20 ? largest[block] / num_steps : largest[block] * 2;
-    rounding += 0.5 * step * weights[block];
+    double step = largest / (largest > 0.9001 * mean ? 127 * 128 : 127);
+    if (wide_steps) step = std::max(largest / (127 * 128), block.largest[kWideSteps] / 127);
+    if (largest <= 1.0001e-20) step = 2 * largest;
+    rounding += 0.5 * step * block.weights;
   }
   return rounding;
 }

@@ -27,6 +27,25 @@ constexpr int32_t kLongestPause = 64;
 constexpr int64_t kCoarsePanels = 64;
 constexpr int64_t kScanPanels = 64;
 
+/// Of the only row: the sum of the squares of a block's integers, in units of `scale`. Exact.
+double size_of_integers(const KernelTable& kernels, const QuantizedRows& x, int64_t block) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < kBlockCols; ++i) {
+    const int64_t high = x.high[block * kBlockCols + i];
+    int64_t integer = high;
+    if (!kernels.has_wide_steps) {
+      integer = 128 * high + (x.has_low[block] != 0 ? x.low[block * kBlockCols + i] : 0);
+    } else {
+      for (int64_t w = block * kWideSteps; w < (block + 1) * kWideSteps; ++w) {
+        if (i / kStepCols == x.wide_steps[w])
+          integer += 128 * x.wide[w * kStepCols + i % kStepCols];
+      }
+    }
+    sum += integer * integer;
+  }
+  return static_cast<double>(sum) / (kernels.has_wide_steps ? 1 : 128 * 128);
+}
+
 /// Whether a panel's outputs, `coarse` [16], may be at `least` or above: by norms of rows, then of
 /// blocks.
 bool may_reach(const CoarseBounds& bounds, int64_t panel, const float* coarse, float norm,
@@ -103,14 +122,9 @@ bool TopSearch::measure(const LinearInput& x, Input& input) {
   const int64_t num_blocks = x.x.cols / kBlockCols;
   double squares = 0;
   for (int64_t b = 0; b < num_blocks; ++b) {
-    int64_t of_integers = 0;
-    for (int64_t i = b * kBlockCols; i < (b + 1) * kBlockCols; ++i) {
-      const int64_t integer =
-          128 * input.row.high[i] + (input.row.has_low[b] != 0 ? input.row.low[i] : 0);
-      of_integers += integer * integer;
-    }
-    const double scale = static_cast<double>(input.row.scale[b]) / 128;
-    const double square = static_cast<double>(of_integers) * scale * scale;
+    const double size = size_of_integers(context_.kernels, input.row, b);
+    const double scale = static_cast<double>(input.row.scale[b]);
+    const double square = size * scale * scale;
     block_norms_[static_cast<size_t>(b)] = round_up(std::sqrt(square) * kNormSlack);
     squares += square;
   }

@@ -37,22 +37,38 @@ struct FloatRun {
 /// Rows of a tile of QuantizedRows.
 inline constexpr int64_t kTileRows = 8;
 
-/// Rows of activations as integers, with a scale for each row and block of 32 columns:
-///   x[r][k] is about scale[r][k / 32] * integer[r][k] / 128, integer = 128 * high + low,
+/// Columns of a step, which a dot product takes at once, and steps of a block that are wide.
+inline constexpr int64_t kStepCols = 4;
+inline constexpr int64_t kWideSteps = 2;
+
+/// Rows of activations as integers, with a scale for each row and block of 32 columns, in the one
+/// or the other form (KernelTable::has_wide_steps):
+///
+/// Two planes: x[r][k] is about scale[r][k / 32] * integer[r][k] / 128, integer = 128 * high + low,
 /// high in [-127, 127], low in [-64, 63]. Only blocks with large numbers have a low plane; in the
-/// others low is 0. Which those are depends on the row alone: docs/decisions/. cols is a multiple
+/// others low is 0.
+///
+/// Wide steps: x[r][k] is about scale[r][k / 32] * integer[r][k], integer = high, in [-127, 127];
+/// in those two steps of a block that have its largest numbers integer = 128 * wide + high, wide in
+/// [-127, 127], high in [-64, 63].
+///
+/// Which blocks and columns those are depends on the row alone: docs/decisions/. cols is a multiple
 /// of 32.
 ///
 /// Rows lie in tiles of kTileRows; the last tile has the rest. A tile of h rows lies block by block
 /// of 32 columns, so that a kernel walks through memory from end to end: high and low are
-/// [tile][block][h][32], scale, scaled_sum and has_low [tile][block][h], negated_sums
-/// [tile][block][3][h].
+/// [tile][block][h][32], wide is [tile][block][h][2][4], wide_steps [tile][block][h][2], scale,
+/// scaled_sum and has_low [tile][block][h], negated_sums [tile][block][3][h].
 struct QuantizedRows {
   int8_t* high = nullptr;
+  // Two planes only:
   int8_t* low = nullptr;
   uint8_t* has_low = nullptr;  ///< 1, or 0 where low is all zeros and need not be read
+  // Wide steps only:
+  int8_t* wide = nullptr;
+  uint8_t* wide_steps = nullptr;  ///< step s is columns 4 s to 4 s + 3 of the block
   float* scale = nullptr;
-  float* scaled_sum = nullptr;      ///< scale / 128 * the block's sum of integers
+  float* scaled_sum = nullptr;      ///< scale (/ 128) * the block's sum of integers
   int32_t* negated_sums = nullptr;  ///< -1 * sums of a block's integers: all, first 16, last 16
   int64_t cols = 0;
   int64_t num_rows = 0;
@@ -105,6 +121,8 @@ struct KernelTable {
   /// their block's scale NaN. Null: this table multiplies floats only, and weights are not packed
   /// for it.
   void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
+  /// The form that quantize_row writes and int_panels reads: wide steps, or two planes.
+  bool has_wide_steps = false;
   /// [kNumIntPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]). Null
   /// where quantize_row is.
   const PanelFunction* int_panels;

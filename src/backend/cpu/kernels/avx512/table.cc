@@ -6,6 +6,7 @@ namespace {
 
 constexpr KernelTable table() {
   KernelTable table = packed_table("avx512 (VNNI)", int_panels, &q8_kernels, {"vpdpbusd", peak});
+  table.has_wide_steps = true;
   table.least_searched = int64_t{4} << 20;
   return table;
 }

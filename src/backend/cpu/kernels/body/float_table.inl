@@ -16,6 +16,7 @@ constexpr KernelTable float_table(const char* name, const Q8Kernels* q8, Peak mo
   return {
       .name = name,
       .quantize_row = nullptr,
+      .has_wide_steps = false,
       .int_panels = nullptr,
       .tile_rows = nullptr,
       .tile_panels = nullptr,
