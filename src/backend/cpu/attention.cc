@@ -171,9 +171,8 @@ void run_by_tiles(CpuContext& context, const Attention& attention,
   float* memory = context.scratch(static_cast<size_t>(per_worker * context.pool.num_threads()));
   const auto num_tiles = static_cast<int64_t>(tiles.size());
   context.pool.parallel_for(num_tiles, [&](int64_t i, int worker) {
-    // The last rows of a sequence see the most keys: they go first, so that no thread is left alone
-    // with a long one at the end.
-    const QueryTile& tile = tiles[static_cast<size_t>(num_tiles - 1 - i)];
+    // In their order, so that a thread reads and writes about the rows that it has in products.
+    const QueryTile& tile = tiles[static_cast<size_t>(i)];
     float* total = memory + worker * per_worker;
     float* part = total + attention.state_size();
     float* queries = part + attention.state_size();

@@ -195,6 +195,13 @@ Shares share_out(const GroupShape& group, int num_threads) {
   Shares shares;
   const int64_t group_bytes = group.has_tiles ? kTileGroupBytes / 2 : kGroupBytes;
   shares.rows_a_group = std::max<int64_t>(1, group_bytes / group.cols / kRowStep) * kRowStep;
+  // With many rows a thread keeps to its own: nothing that it reads was written by another. Panels
+  // are then unpacked by each thread, which many rows make up for.
+  constexpr int64_t kOwnRows = 64;
+  if (!group.has_tiles && group.num_rows >= kOwnRows * num_threads) {
+    const int64_t own = ceil_div(group.num_rows, int64_t{num_threads});
+    shares.rows_a_group = std::min(shares.rows_a_group, ceil_div(own, kRowStep) * kRowStep);
+  }
   if (group.all_made) shares.rows_a_group = group.num_rows;
   shares.num_groups = ceil_div(group.num_rows, shares.rows_a_group);
   if (group.has_tiles && !group.all_made) {

@@ -22,7 +22,7 @@ namespace headrace {
 namespace {
 
 // Most blocks of columns that are unpacked at once: few enough for the first-level cache.
-constexpr int64_t kMostChunkBlocks = 16;
+constexpr int64_t kMostChunkBlocks = HEADRACE_LANES == 16 ? 24 : 16;
 
 // How far ahead of unpacking packed weights are asked for.
 constexpr int64_t kUnpackAheadBytes = 1024;
