@@ -102,7 +102,7 @@ struct CpuContext {
   /// worthwhile.
   void for_rows_on_threads(int64_t num_rows, int64_t work, FunctionRef<void(int64_t, int)> f) {
     // A task below about 10 microseconds is not worth waking a thread for.
-    constexpr int64_t kWorkPerTask = 16384;
+    constexpr int64_t kWorkPerTask = 8192;
     const int64_t rows_per_task = std::max<int64_t>(1, kWorkPerTask / std::max<int64_t>(work, 1));
     pool.parallel_for(ceil_div(num_rows, rows_per_task), [&](int64_t task, int thread) {
       const int64_t end = std::min(num_rows, (task + 1) * rows_per_task);

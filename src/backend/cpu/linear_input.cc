@@ -38,15 +38,20 @@ void make_integers(CpuContext& context, const LinearInput& input, const InputRow
       rows.are_made()
           ? context.scratch(static_cast<size_t>(scratch_size * context.pool.num_threads()))
           : nullptr;
-  context.for_rows_on_threads(x.rows, x.cols, [&](int64_t row, int thread) {
-    const float* values = x.f32(row);
-    if (rows.are_made()) {
-      float* made = scratch + thread * scratch_size;
-      rows.make(row, made);
-      values = made;
-    }
-    context.kernels.quantize_row(values, row, out);
-  });
+  // Whole tiles: rows of a tile share lines of memory.
+  context.for_rows_on_threads(ceil_div(x.rows, kTileRows), kTileRows * x.cols,
+                              [&](int64_t tile, int thread) {
+                                const int64_t end = std::min(x.rows, (tile + 1) * kTileRows);
+                                for (int64_t row = tile * kTileRows; row < end; ++row) {
+                                  const float* values = x.f32(row);
+                                  if (rows.are_made()) {
+                                    float* made = scratch + thread * scratch_size;
+                                    rows.make(row, made);
+                                    values = made;
+                                  }
+                                  context.kernels.quantize_row(values, row, out);
+                                }
+                              });
 }
 
 void make_tiles(CpuContext& context, const LinearInput& input, const InputRows& rows,

@@ -214,7 +214,8 @@ __attribute__((noinline)) void many_rows(const PanelRun& a) {
     const bool has_second = kPanelsTogether == 2 && panel + 1 < num_panels;
     const uint8_t* const panels[] = {data, data + (has_second ? a.panel_bytes : 0)};
     const uint8_t* const lows[] = {low_panel(a, panel), low_panel(a, panel + (has_second ? 1 : 0))};
-    const bool has_next = panel + 2 * kPanelsTogether <= num_panels;
+    // Also past the last panel: those of the thread's next run most likely lie there, and where no
+    // memory is nothing happens.
     const uint8_t* next = data + kPanelsTogether * a.panel_bytes;
     for (int64_t first = 0; first < num_blocks; first += chunk_blocks) {
       const int64_t count = smaller(chunk_blocks, num_blocks - first);
@@ -228,7 +229,7 @@ __attribute__((noinline)) void many_rows(const PanelRun& a) {
       // Panels are taken as evenly spread over their blocks.
       Prefetch prefetch = {next + first * bytes_a_block, bytes_a_block, a.panel_bytes};
       chunk_all_rows<F>({a, blocks, first, count, panel * kPanelRows, first == 0,
-                         first + count == num_blocks, has_next ? &prefetch : nullptr});
+                         first + count == num_blocks, &prefetch});
     }
   }
 }
