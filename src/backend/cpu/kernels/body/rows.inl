@@ -20,6 +20,14 @@ HEADRACE_INLINE F16x load_row(const float* x, int64_t i, int64_t count) {
   return count == 16 ? load(x + i) : load_part(x + i, count, 0.0F);
 }
 
+HEADRACE_INLINE void store_row(float* out, int64_t count, F16x x) {
+  if (count == 16) {
+    store(out, x);
+  } else {
+    store_part(out, x, count);
+  }
+}
+
 HEADRACE_INLINE float sum_of_squares(const float* x, int64_t n) {
   // Fixed chunks, added in order.
   constexpr int64_t kChunk = 4096;
@@ -56,8 +64,8 @@ void rope_neox(float* head, const float* cos, const float* sin, int64_t num_pair
     const F16x b = load_row(second, i, count);
     const F16x c = load_row(cos, i, count);
     const F16x s = load_row(sin, i, count);
-    store_part(head + i, a * c - b * s, count);
-    store_part(second + i, b * c + a * s, count);
+    store_row(head + i, count, a * c - b * s);
+    store_row(second + i, count, b * c + a * s);
   }
 }
 

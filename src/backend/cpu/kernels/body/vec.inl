@@ -184,8 +184,11 @@ HEADRACE_INLINE void load_lanes(const float* x, int64_t num_lanes, int num_vecto
   }
 }
 HEADRACE_INLINE void store_lanes(const vf* x, int64_t num_lanes, int num_vectors, float* out) {
-  const int64_t all = num_vectors * HEADRACE_LANES;
-  std::memcpy(out, x, static_cast<size_t>(smaller(num_lanes, all)) * sizeof(float));
+  if (num_lanes >= num_vectors * HEADRACE_LANES) {
+    std::memcpy(out, x, static_cast<size_t>(num_vectors) * sizeof(vf));
+  } else {
+    std::memcpy(out, x, static_cast<size_t>(num_lanes) * sizeof(float));
+  }
 }
 
 /// Sum of the lanes, by halves.
