@@ -14,9 +14,10 @@ namespace {
 constexpr float kTiny = 1e-20F;
 constexpr float kHuge = 1e30F;
 
-/// The largest integers outside of wide steps, and in them.
-constexpr float kDense = 127.0F;
-constexpr float kWide = 127.0F * 128.0F;
+// What the largest numbers outside of wide steps become, and in them: they round to 127, and to
+// 127 * 128 + 63.
+constexpr float kDense = 127.49F;
+constexpr float kWide = 127.0F * 128.0F + 63.4F;
 
 /// Blocks that are quantised together.
 constexpr int64_t kGroup = 8;

@@ -34,7 +34,9 @@ HEADRACE_INLINE Words splat_words(int32_t x) {
   return _mm512_set1_epi32(x);
 }
 HEADRACE_INLINE Words add_pairs(Words sum, Words a, Words b) {
-  return _mm512_dpwssd_epi32(sum, a, b);
+  // Not the intrinsic: GCC 12 then copies each sum to another register and back.
+  asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
 }
 HEADRACE_INLINE void store_words(int32_t* out, Words sums) {
   _mm512_storeu_si512(out, sums);
