@@ -135,6 +135,50 @@ class StepsTest(unittest.TestCase):
         self.assertEqual(server.held_blocks(), 0)
 
 
+class OverloadTest(unittest.TestCase):
+    """Ten times as many clients as there are places."""
+    body = {"prompt": text_of([1, 2, 3]), "max_tokens": 10, "seed": 1}
+
+    def load(self, server, num_clients, seconds):
+        """Answers a second, and the times of refusals."""
+        wanted = server.expected(self.body["prompt"], 10)
+        end = time.monotonic() + seconds
+
+        def client():
+            answered, refused = 0, []
+            with server.connect() as connection:
+                while time.monotonic() < end:
+                    begun = time.monotonic()
+                    connection.request("POST", COMPLETIONS, self.body)
+                    reply = connection.reply()
+                    self.assertEqual(reply.headers.get("connection", "keep-alive").lower(), "keep-alive")
+                    if reply.status == 429:
+                        refused.append(time.monotonic() - begun)
+                        self.assertGreaterEqual(int(reply.headers["retry-after"]), 1)
+                        time.sleep(0.2)
+                        continue
+                    self.assertEqual(reply.json()["choices"][0]["text"], wanted)
+                    answered += 1
+            return answered, refused
+
+        outcomes = [client() for client in [in_thread(client) for _ in range(num_clients)]]
+        return sum(each for each, _ in outcomes) / seconds, [time for _, each in outcomes for time in each]
+
+    def test_goodput(self):
+        server = ChecksumServer("--np", 8, "--max-queue", 8, "--step-delay-us", 20_000)
+        self.addCleanup(server.kill)
+        alone, _ = self.load(server, 16, 4)
+        overloaded, refused = self.load(server, 160, 6)
+        refused.sort()
+        print(f"{alone:.0f} answers/s, {overloaded:.0f} in tenfold overload ({100 * overloaded / alone:.0f} %); "
+              f"{len(refused)} refused, in {1e3 * refused[len(refused) // 2]:.1f} ms, "
+              f"99 % in {1e3 * refused[len(refused) * 99 // 100]:.1f} ms as this client sees it")
+        self.assertGreater(len(refused), 100)
+        self.assertGreater(overloaded, 0.8 * alone)  # 0.95 on a machine that does nothing else
+        self.assertLess(refused[len(refused) // 2], 1)
+        self.assertEqual(server.held_blocks(), 0)
+
+
 if __name__ == "__main__":
     if not harness.CHECKSUM_SERVER:
         raise SystemExit("set HEADRACE_CHECKSUM_SERVER to the server of the checksum model")
