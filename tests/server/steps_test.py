@@ -50,9 +50,23 @@ class StepsTest(unittest.TestCase):
             connection.request("POST", COMPLETIONS, self.body(text_of([5, HANGING]), 9))
             server.wait_until(lambda: server.get("/readyz").status == 503, "that it is not ready")
         server.command("release")
-        server.wait_until_idle()
-        self.assertEqual(server.get("/readyz").status, 200)
-        self.assertEqual(server.metric("headrace:clients_gone_total"), 1)
+        server.wait_until(lambda: server.get("/readyz").status == 200, "that it is ready again")
+        server.wait_until(lambda: server.metric("headrace:clients_gone_total") == 1, "that the client is counted")
+        self.assertEqual(server.held_blocks(), 0)
+
+    def test_a_stream_without_tokens_shows_that_it_lives(self):
+        server = self.serve("--keep-alive-ms", 500)
+        prompt = text_of([5, HANGING, 7])
+        with server.connect() as connection:
+            connection.request("POST", COMPLETIONS, self.body(prompt, 9, stream=True))
+            self.assertEqual(connection.head()[0], 200)  # some seconds later, though no step ended
+            for _ in range(2):
+                self.assertEqual(connection.chunk(), b": keep-alive\n\n")
+            server.command("release")
+            events = list(connection.events())
+        self.assertEqual(events[-1], "[DONE]")
+        text = "".join(choice["text"] for each in events[:-1] for choice in json.loads(each)["choices"])
+        self.assertEqual(text, server.expected(prompt, 9))
 
     def test_long_steps_are_not_stuck(self):
         server = self.serve("--stuck-after-ms", 5000, "--step-delay-us", 400_000)
