@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Steps of the engine that hang, fail or give no numbers, seen from outside: on the checksum model,
 whose every token can be checked. HEADRACE_CHECKSUM_SERVER names its server."""
+import contextlib
 import json
+import resource
 import time
 import unittest
 
@@ -67,6 +69,35 @@ class StepsTest(unittest.TestCase):
         self.assertEqual(events[-1], "[DONE]")
         text = "".join(choice["text"] for each in events[:-1] for choice in json.loads(each)["choices"])
         self.assertEqual(text, server.expected(prompt, 9))
+
+    def test_a_thousand_idle_streams(self):
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if limit[1] < 4096:
+            self.skipTest(f"a process may have {limit[1]} files here")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, limit[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limit)
+        server = self.serve("--np", 16, "--stuck-after-ms", 600_000)
+        before = server.resident_bytes()
+        prompt = text_of([5, HANGING, 7])
+        with contextlib.ExitStack() as stack:
+            connections = [stack.enter_context(server.connect()) for _ in range(1000)]
+            for each in connections:
+                each.request("POST", COMPLETIONS, self.body(prompt, 5, stream=True))
+            self.assertEqual({each.head()[0] for each in connections}, {200})
+            growth = server.resident_bytes() - before
+            for _ in range(1000):  # each step that begins the prompt hangs
+                server.command("release")
+                if server.metric("vllm:request_success_total", finished_reason="length") == 1000:
+                    break
+                time.sleep(0.05)
+            wanted = server.expected(prompt, 5)
+            for each in connections:
+                events = list(each.events())
+                self.assertEqual(events[-1], "[DONE]")
+                self.assertEqual("".join(choice["text"] for event in events[:-1]
+                                         for choice in json.loads(event)["choices"]), wanted)
+        print(f"1000 idle streams: {growth / 2**20:.1f} MiB")
+        self.assertLess(growth, 64 << 20)
 
     def test_long_steps_are_not_stuck(self):
         server = self.serve("--stuck-after-ms", 5000, "--step-delay-us", 400_000)
