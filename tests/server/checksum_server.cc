@@ -116,6 +116,7 @@ struct Args {
   int64_t stall_ms = 30'000;
   int64_t body_ms = 30'000;
   int64_t header_ms = 10'000;
+  int64_t keep_alive_ms = 15'000;
 };
 
 struct NumberOption {
@@ -141,6 +142,7 @@ constexpr NumberOption kOptions[] = {
     {"--stall-ms", &Args::stall_ms},
     {"--body-ms", &Args::body_ms},
     {"--header-ms", &Args::header_ms},
+    {"--keep-alive-ms", &Args::keep_alive_ms},
 };
 
 bool parse_number(std::string_view text, int64_t& out) {
@@ -187,6 +189,7 @@ server::ServerOptions server_options(const Args& args) {
   out.admission.max_requests = args.max_queue + args.np;
   out.max_unsent_bytes = static_cast<size_t>(args.max_unsent_bytes);
   out.stuck_after = milliseconds(args.stuck_after_ms);
+  out.keep_alive = milliseconds(args.keep_alive_ms);
   return out;
 }
 

@@ -218,6 +218,20 @@ class HttpTest(ServerTest):
             self.assertEqual(connection.reply().status, 200)
             self.assertTrue(connection.is_closed())
 
+    def test_a_refusal_keeps_the_connection(self):
+        with self.server.connect() as connection:
+            for body in ({}, SHORT, {"prompt": "GET /livez HTTP/1.1\r\n\r\n"}):
+                connection.request("POST", "/nothing", body)
+                self.assert_error(connection.reply(), 404)
+            connection.request("GET", "/livez")
+            self.assertEqual(connection.reply().status, 200)
+            # A body that has not come is not waited for.
+            connection.request("POST", "/nothing", None, {"Content-Length": "1000"})
+            reply = connection.reply()
+            self.assert_error(reply, 404)
+            self.assertEqual(reply.headers["connection"], "close")
+            self.assertTrue(connection.is_closed())
+
     def test_a_stream_ends_and_the_connection_goes_on(self):
         with self.server.connect() as connection:
             connection.request("POST", COMPLETIONS, {**SHORT, "stream": True})

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Steps of the engine that hang, fail or give no numbers, seen from outside: on the checksum model,
 whose every token can be checked. HEADRACE_CHECKSUM_SERVER names its server."""
+import contextlib
 import json
+import resource
 import time
 import unittest
 
@@ -50,9 +52,52 @@ class StepsTest(unittest.TestCase):
             connection.request("POST", COMPLETIONS, self.body(text_of([5, HANGING]), 9))
             server.wait_until(lambda: server.get("/readyz").status == 503, "that it is not ready")
         server.command("release")
-        server.wait_until_idle()
-        self.assertEqual(server.get("/readyz").status, 200)
-        self.assertEqual(server.metric("headrace:clients_gone_total"), 1)
+        server.wait_until(lambda: server.get("/readyz").status == 200, "that it is ready again")
+        server.wait_until(lambda: server.metric("headrace:clients_gone_total") == 1, "that the client is counted")
+        self.assertEqual(server.held_blocks(), 0)
+
+    def test_a_stream_without_tokens_shows_that_it_lives(self):
+        server = self.serve("--keep-alive-ms", 500)
+        prompt = text_of([5, HANGING, 7])
+        with server.connect() as connection:
+            connection.request("POST", COMPLETIONS, self.body(prompt, 9, stream=True))
+            self.assertEqual(connection.head()[0], 200)  # some seconds later, though no step ended
+            for _ in range(2):
+                self.assertEqual(connection.chunk(), b": keep-alive\n\n")
+            server.command("release")
+            events = list(connection.events())
+        self.assertEqual(events[-1], "[DONE]")
+        text = "".join(choice["text"] for each in events[:-1] for choice in json.loads(each)["choices"])
+        self.assertEqual(text, server.expected(prompt, 9))
+
+    def test_a_thousand_idle_streams(self):
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if limit[1] < 4096:
+            self.skipTest(f"a process may have {limit[1]} files here")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, limit[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limit)
+        server = self.serve("--np", 16, "--stuck-after-ms", 600_000)
+        before = server.resident_bytes()
+        prompt = text_of([5, HANGING, 7])
+        with contextlib.ExitStack() as stack:
+            connections = [stack.enter_context(server.connect()) for _ in range(1000)]
+            for each in connections:
+                each.request("POST", COMPLETIONS, self.body(prompt, 5, stream=True))
+            self.assertEqual({each.head()[0] for each in connections}, {200})
+            growth = server.resident_bytes() - before
+            for _ in range(1000):  # each step that begins the prompt hangs
+                server.command("release")
+                if server.metric("vllm:request_success_total", finished_reason="length") == 1000:
+                    break
+                time.sleep(0.05)
+            wanted = server.expected(prompt, 5)
+            for each in connections:
+                events = list(each.events())
+                self.assertEqual(events[-1], "[DONE]")
+                self.assertEqual("".join(choice["text"] for event in events[:-1]
+                                         for choice in json.loads(event)["choices"]), wanted)
+        print(f"1000 idle streams: {growth / 2**20:.1f} MiB")
+        self.assertLess(growth, 64 << 20)
 
     def test_long_steps_are_not_stuck(self):
         server = self.serve("--stuck-after-ms", 5000, "--step-delay-us", 400_000)
@@ -132,6 +177,50 @@ class StepsTest(unittest.TestCase):
         for prompt, answer in zip(prompts, answers):
             self.check(server, answer(), prompt, 300)
         self.assertGreater(server.metric("vllm:num_preemptions_total"), 0)
+        self.assertEqual(server.held_blocks(), 0)
+
+
+class OverloadTest(unittest.TestCase):
+    """Ten times as many clients as there are places."""
+    body = {"prompt": text_of([1, 2, 3]), "max_tokens": 10, "seed": 1}
+
+    def load(self, server, num_clients, seconds):
+        """Answers a second, and the times of refusals."""
+        wanted = server.expected(self.body["prompt"], 10)
+        end = time.monotonic() + seconds
+
+        def client():
+            answered, refused = 0, []
+            with server.connect() as connection:
+                while time.monotonic() < end:
+                    begun = time.monotonic()
+                    connection.request("POST", COMPLETIONS, self.body)
+                    reply = connection.reply()
+                    self.assertEqual(reply.headers.get("connection", "keep-alive").lower(), "keep-alive")
+                    if reply.status == 429:
+                        refused.append(time.monotonic() - begun)
+                        self.assertGreaterEqual(int(reply.headers["retry-after"]), 1)
+                        time.sleep(0.2)
+                        continue
+                    self.assertEqual(reply.json()["choices"][0]["text"], wanted)
+                    answered += 1
+            return answered, refused
+
+        outcomes = [client() for client in [in_thread(client) for _ in range(num_clients)]]
+        return sum(each for each, _ in outcomes) / seconds, [time for _, each in outcomes for time in each]
+
+    def test_goodput(self):
+        server = ChecksumServer("--np", 8, "--max-queue", 8, "--step-delay-us", 20_000)
+        self.addCleanup(server.kill)
+        alone, _ = self.load(server, 16, 4)
+        overloaded, refused = self.load(server, 160, 6)
+        refused.sort()
+        print(f"{alone:.0f} answers/s, {overloaded:.0f} in tenfold overload ({100 * overloaded / alone:.0f} %); "
+              f"{len(refused)} refused, in {1e3 * refused[len(refused) // 2]:.1f} ms, "
+              f"99 % in {1e3 * refused[len(refused) * 99 // 100]:.1f} ms as this client sees it")
+        self.assertGreater(len(refused), 100)
+        self.assertGreater(overloaded, 0.8 * alone)  # 0.95 on a machine that does nothing else
+        self.assertLess(refused[len(refused) // 2], 1)
         self.assertEqual(server.held_blocks(), 0)
 
 

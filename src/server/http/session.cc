@@ -135,8 +135,8 @@ class Session : public std::enable_shared_from_this<Session> {
     if (!refusal) refusal = context_->handlers.gate(request);
     framing_.has_body = request.method != "HEAD";
     if (refusal) {
-      // What is left of the request is not read, unless there is nothing.
-      const bool is_read = parser.is_done();
+      // What is left of the request is not waited for.
+      const bool is_read = parser.is_done() || (!refusal->closes && drop_body(parser));
       framing_.keeps_alive = is_read && !refusal->closes && parser.keep_alive();
       end_deadline();
       co_return co_await send_refusal(*refusal, is_read);
@@ -146,6 +146,14 @@ class Session : public std::enable_shared_from_this<Session> {
     end_deadline();
     request.body = std::move(parser.get().body());
     co_return co_await answer(std::move(request));
+  }
+
+  /// Whether the body had come with the header; it is gone then.
+  bool drop_body(const Parser& parser) {
+    const auto length = parser.content_length();
+    if (!length || *length > buffer_.size()) return false;
+    buffer_.consume(static_cast<size_t>(*length));
+    return true;
   }
 
   asio::awaitable<bool> wait_for_bytes() {
