@@ -4,18 +4,25 @@
 #include <fmt/format.h>
 #include <spdlog/async.h>
 #include <spdlog/async_logger.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <ostream>
+#include <thread>
 
 namespace headrace::server {
 namespace {
 
 constexpr size_t kLongestField = 200;
+/// That the last lines have when the log ends.
+constexpr std::chrono::seconds kLastWait{2};
 
 /// One word, whatever a client sent: anything that is no visible ASCII is escaped.
 std::string one_word(std::string_view text) {
@@ -47,8 +54,9 @@ std::string one_line_of(std::string_view text) {
 }
 
 LogLevel level_of(const RequestRecord& record) {
-  // A 503 is an answer to be expected of a server that loads or drains.
-  if (record.status >= 500 && record.status != 503) return LogLevel::error;
+  // Expected of a server that loads or drains, and of a request with a timeout.
+  if (record.status == 503 || record.status == 504) return LogLevel::info;
+  if (record.status >= 500) return LogLevel::error;
   if (record.end == "failed" || record.end == "stuck client") return LogLevel::warning;
   return record.is_routine && record.status < 400 ? LogLevel::debug : LogLevel::info;
 }
@@ -117,27 +125,51 @@ std::string as_members(const RequestRecord& record) {
   return text.substr(1, text.size() - 2);
 }
 
+/// Knows how many lines are with their reader.
+class LineSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit LineSink(std::ostream* to) : to_(to) {}
+  int64_t num_written() const { return num_written_; }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (to_ != nullptr) {
+      to_->write(line.data(), static_cast<std::streamsize>(line.size()));
+    } else {
+      std::fwrite(line.data(), 1, line.size(), stderr);
+    }
+    ++num_written_;
+  }
+  void flush_() override {}  // standard error keeps nothing back
+
+  std::ostream* const to_;
+  std::atomic<int64_t> num_written_ = 0;
+};
+
 class SpdLog final : public ServerLog {
  public:
   explicit SpdLog(const LogOptions& options)
       : is_json_(options.is_json),
+        sink_(std::make_shared<LineSink>(options.to)),
         pool_(std::make_shared<spdlog::details::thread_pool>(options.max_waiting, 1)) {
-    spdlog::sink_ptr sink;
-    if (options.to != nullptr) {
-      sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(*options.to);
-    } else {
-      sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-    }
-    logger_ = std::make_shared<spdlog::async_logger>("server", std::move(sink), pool_,
+    logger_ = std::make_shared<spdlog::async_logger>("server", sink_, pool_,
                                                      spdlog::async_overflow_policy::overrun_oldest);
     logger_->set_pattern(is_json_ ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})"
                                   : "%Y-%m-%d %H:%M:%S.%e %v");
     logger_->set_level(spdlog_level(options.level));
-    logger_->flush_on(spdlog::level::warn);
   }
   ~SpdLog() override {
-    logger_->flush();
-    pool_.reset();  // ends the thread, which writes what waits
+    const auto end = std::chrono::steady_clock::now() + kLastWait;
+    while (sink_->num_written() + num_dropped() < num_put_) {
+      if (std::chrono::steady_clock::now() > end) {
+        // Its thread would be waited for as long as nobody reads: it ends with the process.
+        new std::shared_ptr<spdlog::details::thread_pool>(std::move(pool_));
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   SpdLog(const SpdLog&) = delete;
   SpdLog& operator=(const SpdLog&) = delete;
@@ -166,10 +198,13 @@ class SpdLog final : public ServerLog {
 
  private:
   void put(spdlog::level::level_enum level, const std::string& line) {
+    ++num_put_;
     logger_->log(level, spdlog::string_view_t(line.data(), line.size()));
   }
 
   const bool is_json_;
+  const std::shared_ptr<LineSink> sink_;
+  std::atomic<int64_t> num_put_ = 0;
   std::shared_ptr<spdlog::details::thread_pool> pool_;
   std::shared_ptr<spdlog::async_logger> logger_;
 };

@@ -36,7 +36,7 @@ class ServerLog : public RequestLog {
   virtual int64_t num_dropped() const = 0;
 };
 
-/// What is still waiting is written before the log is gone.
+/// What is still waiting when the log goes has two seconds to be written.
 std::unique_ptr<ServerLog> make_log(const LogOptions& options);
 
 }  // namespace headrace::server

@@ -161,6 +161,19 @@ TEST(Log, NobodyWaitsForATerminal) {
   log.reset();
 }
 
+TEST(Log, NotEvenItsEndWaitsForLong) {
+  auto closed = std::make_unique<ClosedStream>();
+  auto out = std::make_unique<std::ostream>(closed.get());
+  auto log = make_log({.to = out.get()});
+  log->write(sample_record());
+  const auto begin = std::chrono::steady_clock::now();
+  log.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  closed->open();
+  // The thread that writes is still there, and so must be what it writes to.
+  [[maybe_unused]] const void* const kept[] = {closed.release(), out.release()};
+}
+
 TEST(LogRate, WritesSoManyASecondAndCountsTheRest) {
   LogRate rate(2);
   const LogRate::Time begin = std::chrono::steady_clock::now();
