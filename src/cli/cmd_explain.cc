@@ -7,10 +7,10 @@
 #include "base/json_depth.h"
 #include "cli/commands.h"
 #include "cli/explain_text.h"
-#include "cli/http_get.h"
 #include "cli/make_option.h"
 #include "cli/report.h"
 #include "cli/terminal_text.h"
+#include "server/http/http_get.h"
 
 namespace headrace::cli {
 namespace {
@@ -35,7 +35,7 @@ std::string server_message(const std::string& body) {
              : "";
 }
 
-Error refused(const HttpAnswer& answer, const std::string& where) {
+Error refused(const server::HttpAnswer& answer, const std::string& where) {
   Error error{ErrorCode::io_error, server_message(answer.body), where, ""};
   if (error.message.empty()) {
     error.message = "the server answered " + std::to_string(answer.status);
@@ -48,8 +48,9 @@ Error refused(const HttpAnswer& answer, const std::string& where) {
 Result<int> explain_request(const ExplainArgs& args) {
   std::string base = args.url;
   while (base.ends_with('/')) base.pop_back();
-  HEADRACE_ASSIGN(const HttpAnswer answer,
-                  http_get(base + "/explain/" + path_segment(args.id), args.api_key));
+  HEADRACE_ASSIGN(
+      const server::HttpAnswer answer,
+      server::http_get(base + "/explain/" + server::path_segment(args.id), args.api_key));
   if (answer.status != 200) return refused(answer, args.id);
   const bool is_deep = json_depth(answer.body) > kMaxDepth;
   const auto explained = nlohmann::json::parse(is_deep ? "" : answer.body, nullptr, false);

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/http_get.h"
+#include "server/http/http_get.h"
 
 namespace headrace::cli {
 namespace {
@@ -85,18 +85,18 @@ TEST(ExplainText, NumbersNobodyCouldMeanAreKeptInBounds) {
 }
 
 TEST(HttpGet, TellsWhatIsWrong) {
-  EXPECT_EQ(http_get("ftp://127.0.0.1/", "").error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(http_get("http://127.0.0.1:8080/", "a\r\nHost: b").error().code,
+  EXPECT_EQ(server::http_get("ftp://127.0.0.1/", "").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(server::http_get("http://127.0.0.1:8080/", "a\r\nHost: b").error().code,
             ErrorCode::invalid_argument);
-  const auto nobody = http_get("http://127.0.0.1:1/", "");
+  const auto nobody = server::http_get("http://127.0.0.1:1/", "");
   ASSERT_FALSE(nobody.ok());
   EXPECT_EQ(nobody.error().code, ErrorCode::io_error);
   EXPECT_THAT(nobody.error().hint, HasSubstr("headrace serve"));
 }
 
 TEST(HttpGet, PathsAreEscaped) {
-  EXPECT_EQ(path_segment("chatcmpl-aB9_.x"), "chatcmpl-aB9_.x");
-  EXPECT_EQ(path_segment("../a b?\xff"), "..%2Fa%20b%3F%FF");
+  EXPECT_EQ(server::path_segment("chatcmpl-aB9_.x"), "chatcmpl-aB9_.x");
+  EXPECT_EQ(server::path_segment("../a b?\xff"), "..%2Fa%20b%3F%FF");
 }
 
 }  // namespace
