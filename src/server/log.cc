@@ -12,10 +12,11 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>
+
+#include "base/os/standard_error.h"
 
 namespace headrace::server {
 namespace {
@@ -138,7 +139,7 @@ class LineSink final : public spdlog::sinks::base_sink<spdlog::details::null_mut
     if (to_ != nullptr) {
       to_->write(line.data(), static_cast<std::streamsize>(line.size()));
     } else {
-      std::fwrite(line.data(), 1, line.size(), stderr);
+      write_standard_error({line.data(), line.size()});  // who does not read misses it
     }
     ++num_written_;
   }
