@@ -4,6 +4,7 @@ contract, against the program on loopback. HEADRACE_BINARY names it, HEADRACE_CH
 with the checksum model."""
 import json
 import os
+import resource
 import socket
 import ssl
 import subprocess
@@ -629,6 +630,35 @@ class LifeTest(ServerTest):
             server.wait(20)
             print(f"ended {time.monotonic() - begun:.2f} s after the second signal")
             self.assertLess(time.monotonic() - begun, 5)
+
+    def open_files(self, soft, hard):
+        """A server that may have so many, and more connections to it, all of which ask."""
+        server = self.start("tiny", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
+        connections = [server.connect() for _ in range(130)]
+        for each in connections:
+            each.socket.settimeout(30)  # less than an idle connection may last
+            self.addCleanup(each.close)
+            each.request("GET", "/livez")
+        return server, connections
+
+    def test_the_soft_limit_of_open_files_is_raised(self):
+        server, connections = self.open_files(100, 1000)
+        for each in connections:
+            self.assertEqual(each.reply().status, 200)
+        server.terminate()
+        self.assertEqual(server.wait(), 0)
+
+    def test_without_open_files_the_others_wait(self):
+        server, connections = self.open_files(100, 100)
+        self.assertEqual(connections[0].reply().status, 200)
+        connections[1].close()
+        for number in range(2, 130, 2):  # each that ends makes room for another
+            self.assertEqual(connections[number].reply().status, 200)
+            connections[number].close()
+            connections[number + 1].close()
+        self.assertEqual(server.post(COMPLETIONS, SHORT).status, 200)
+        server.terminate()
+        self.assertEqual(server.wait(), 0)
 
     def test_a_port_that_is_taken(self):
         with socket.socket() as taken:

@@ -153,15 +153,18 @@ class Connection:
 
 
 class Server:
-    """A server's process, ready to answer. `program` is the command up to its options."""
+    """A server's process, ready to answer. `program` is the command up to its options,
+    `before` is called in the new process before it."""
 
-    def __init__(self, program, *args, unix_path="", wait=True, port=None, stdout=None):
+    def __init__(self, program, *args, unix_path="", wait=True, port=None, stdout=None,
+                 before=None):
         self.unix_path = str(unix_path)
         self.port = port if port is not None else free_port()
         where = ["--unix-socket", self.unix_path] if unix_path else ["--port", str(self.port)]
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen([*program, *where, *map(str, args)], stderr=self.log,
-                                        stdin=subprocess.PIPE, stdout=stdout or self.log)
+                                        stdin=subprocess.PIPE, stdout=stdout or self.log,
+                                        preexec_fn=before)
         try:
             if wait:
                 self.wait_until_ready()

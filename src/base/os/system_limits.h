@@ -27,6 +27,11 @@ std::optional<uint64_t> parse_memory_field(const std::string& text, std::string_
 /// Peak resident set of this process so far, in bytes.
 uint64_t peak_resident_bytes();
 
+/// Lets this process have `wanted` descriptors, files and sockets, if not already, as far as the
+/// system allows it to: shells and service managers begin programs with 1024. Returns how many it
+/// may have.
+uint64_t allow_open_files(uint64_t wanted);
+
 /// Processors granted by a `cpu.max` text ("max 100000", "150000 100000"), rounded up; 0 if the
 /// text sets no limit. Source: Linux, Documentation/admin-guide/cgroup-v2.rst.
 int parse_cpu_max(const std::string& text);

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/os/system_limits.h"
 #include "server/http/session.h"
 #include "server/http/streams.h"
 
@@ -29,6 +30,7 @@ using Tcp = asio::ip::tcp;
 using Local = asio::local::stream_protocol;
 
 constexpr int kBacklog = 1024;
+constexpr uint64_t kOtherFiles = 256;  ///< models, libraries, logs
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 /// What the system may hold of a reply: a reader that is late shows soon.
 constexpr int kSendBufferBytes = 256 << 10;
@@ -64,6 +66,7 @@ class HttpServerImpl final : public HttpServer {
   HttpServerImpl& operator=(const HttpServerImpl&) = delete;
 
   Result<void> start() {
+    allow_open_files(static_cast<uint64_t>(options_.limits.max_connections) + kOtherFiles);
     if (options_.tls) {
       HEADRACE_ASSIGN(tls_, make_tls_context(*options_.tls));
     }
