@@ -12,9 +12,9 @@
 #include "app/open_models.h"
 #include "app/sampling_defaults.h"
 #include "base/clock.h"
-#include "base/os/signals.h"
 #include "cli/commands.h"
 #include "cli/config_file.h"
+#include "cli/end_signals.h"
 #include "cli/model_options.h"
 #include "cli/parse_bytes.h"
 #include "cli/report.h"
@@ -32,7 +32,9 @@ namespace {
 using server::ModelEntry;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLookAtSignals{50};
+constexpr milliseconds kLookAtSignals{20};
+/// Of one request; see RequestLimits.
+constexpr int64_t kMostPrompts = 1'024;
 /// Unread events of a stream, besides those that wait in the server.
 constexpr int64_t kMaxUnreadBytes = 64 << 10;
 
@@ -42,7 +44,10 @@ EngineOptions engine_options(const ServeArgs& args) {
   options.prefix_cache = !args.no_prefix_cache;
   options.max_wait_ms = args.max_wait_ms;
   options.max_slowdown = args.max_slowdown;
-  options.max_waiting = std::clamp<int64_t>(args.max_queue, 1, 1 << 20);
+  // The server bounds requests. In the engine all of them wait until its next step, each with as
+  // many prompts as one may have.
+  options.max_waiting =
+      std::clamp<int64_t>(args.max_queue + args.max_sequences + kMostPrompts, 1, 1 << 20);
   options.max_unread_bytes = kMaxUnreadBytes;
   if (!args.kv_memory.empty()) options.kv_bytes = *parse_bytes(args.kv_memory);
   return options;
@@ -146,19 +151,12 @@ void announce(const ServeArgs& args, const server::Server& server, const std::st
   log.note(LogLevel::info, fmt::format("chat page {}/, dashboard {}/dashboard", address, address));
 }
 
-/// Until a signal comes.
-void wait_for_signal() {
-  while (!InterruptGuard::interrupted()) std::this_thread::sleep_for(kLookAtSignals);
-  InterruptGuard::clear();
-}
-
-/// Running requests end in their time; a second signal ends all at once.
+/// Running requests end in their time.
 void drain(const ServeArgs& args, server::Server& server) {
   server.drain();
   const auto end =
       std::chrono::steady_clock::now() + milliseconds(static_cast<int64_t>(args.drain_time * 1e3));
   while (server.num_under_way() > 0 && std::chrono::steady_clock::now() < end) {
-    if (InterruptGuard::interrupted()) std::_Exit(kFailed);
     std::this_thread::sleep_for(milliseconds(10));
   }
 }
@@ -179,17 +177,17 @@ Result<int> run_checked(const ServeArgs& args, const std::vector<Option>& known)
     print(config_text(known));
     return kDone;
   }
-  const InterruptGuard guard({.catch_terminate = true});
+  const EndSignals signals;
   const std::string access = access_line(*options);
   const auto log = server::make_log(log_options(args));
   HEADRACE_ASSIGN(const auto server, server::start_server(std::move(options).value(), log.get()));
   HEADRACE_ASSIGN(auto models, load_all(args));
-  if (InterruptGuard::interrupted()) return kDone;
+  if (signals.came()) return kDone;
   std::vector<std::string> lines;
   for (const auto& each : models) lines.push_back(model_line(*each));
   server->set_models(std::move(models));
   announce(args, *server, access, lines, *log);
-  wait_for_signal();
+  while (!signals.came()) std::this_thread::sleep_for(kLookAtSignals);
   log->note(server::LogLevel::info, "ending, when those under way are answered");
   drain(args, *server);
   server->stop();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/saturating.h"
 #include "cli/make_option.h"
 #include "cli/parse_bytes.h"
 #include "cli/version.h"
@@ -99,6 +100,21 @@ void add_limits(std::vector<Option>& options, ServeArgs& args) {
     add(std::move(option));
   };
   add(make_option("--max-body", "SIZE", "Longest body of a request", &args.max_body, "8M"));
+  add(make_option("--max-waiting-bytes", "SIZE",
+                  "Of bodies that are not yet tokens, all together; more are answered 429",
+                  &args.max_waiting_bytes, "64M"));
+  add(make_option("--max-unsent", "SIZE",
+                  "Of a streamed answer that its reader has not taken; then its sequence pauses",
+                  &args.max_unsent, "256K"));
+  add(whole_number(make_option("--max-header-bytes", "N", "Longest header of a request",
+                               &args.max_header_bytes, "16384"),
+                   256, 1 << 20));
+  add(whole_number(
+      make_option("--max-headers", "N", "Header lines of a request", &args.max_headers, "64"), 1,
+      10'000));
+  add(whole_number(make_option("--max-uri-bytes", "N", "Longest address of a request",
+                               &args.max_uri_bytes, "8192"),
+                   64, 1 << 20));
   add(whole_number(
       make_option("--max-connections", "N", "Connections at once", &args.max_connections, "4096"),
       1, 1'000'000));
@@ -106,6 +122,8 @@ void add_limits(std::vector<Option>& options, ServeArgs& args) {
   seconds("--body-timeout", "For the body of a request", &args.body_timeout, "30");
   seconds("--idle-timeout", "Between two requests of a connection", &args.idle_timeout, "75");
   seconds("--stall-timeout", "In which a reader must take something", &args.stall_timeout, "30");
+  seconds("--keep-alive", "Between two signs of life in a stream of which nothing else comes",
+          &args.keep_alive, "15");
   seconds("--drain-time", "For requests under way when the server is ended", &args.drain_time,
           "30");
   seconds("--stuck-after", "A step without a finished layer for so long makes the server not ready",
@@ -143,7 +161,13 @@ Result<void> set_access(const ServeArgs& args, server::ServerOptions& out) {
     out.keys.push_back(server::api_key(each, "key-" + std::to_string(out.keys.size() + 1)));
   }
   if (!args.api_key_file.empty()) {
-    HEADRACE_ASSIGN(auto keys, server::read_api_keys(args.api_key_file));
+    HEADRACE_ASSIGN(auto keys, server::read_api_keys(args.api_key_file, out.keys.size()));
+    for (const server::ApiKey& key : keys) {
+      const auto is_same = [&](const server::ApiKey& other) { return other.hash == key.hash; };
+      if (std::any_of(out.keys.begin(), out.keys.end(), is_same)) {
+        return wrong("--api-key", "is in the file of keys too", "give it in one place");
+      }
+    }
     out.keys.insert(out.keys.end(), keys.begin(), keys.end());
   }
   out.origins.origins = args.allowed_origins;
@@ -152,10 +176,17 @@ Result<void> set_access(const ServeArgs& args, server::ServerOptions& out) {
   }
   if (is_loopback_address(args.host) || !out.origins.hosts.empty()) {
     for (const char* own : {"localhost", "127.0.0.1", "[::1]"}) out.origins.hosts.emplace_back(own);
-    if (is_loopback_address(args.host)) out.origins.hosts.push_back(server::host_name(args.host));
+    if (is_loopback_address(args.host))
+      out.origins.hosts.push_back(args.host == "::1" ? "[::1]" : server::host_name(args.host));
   }
   if (!args.unix_socket.empty() && args.allowed_hosts.empty()) out.origins.hosts.clear();
   return {};
+}
+
+Result<uint64_t> size_of(const char* flag, const std::string& text) {
+  auto bytes = parse_bytes(text);
+  if (!bytes.ok()) return std::move(bytes).error().at(flag);
+  return bytes;
 }
 
 Result<void> set_network(const ServeArgs& args, server::HttpOptions& out) {
@@ -167,10 +198,13 @@ Result<void> set_network(const ServeArgs& args, server::HttpOptions& out) {
                  "give both --tls-cert and --tls-key");
   }
   if (!args.tls_key.empty()) out.tls = {args.tls_certificate, args.tls_key};
-  auto body = parse_bytes(args.max_body);
-  if (!body.ok()) return std::move(body).error().at("--max-body");
-  out.limits.max_body_bytes = *body;
-  out.limits.max_body_bytes_of_all = std::max(out.limits.max_body_bytes_of_all, 2 * *body);
+  HEADRACE_ASSIGN(const uint64_t body, size_of("--max-body", args.max_body));
+  out.limits.max_body_bytes = body;
+  out.limits.max_body_bytes_of_all =
+      std::max<size_t>(out.limits.max_body_bytes_of_all, saturating_mul(uint64_t{2}, body));
+  out.limits.max_header_bytes = static_cast<size_t>(args.max_header_bytes);
+  out.limits.max_headers = static_cast<int>(args.max_headers);
+  out.limits.max_target_bytes = static_cast<size_t>(args.max_uri_bytes);
   out.limits.max_connections = static_cast<int>(args.max_connections);
   out.limits.header_time = in_milliseconds(args.header_timeout);
   out.limits.body_time = in_milliseconds(args.body_timeout);
@@ -193,6 +227,10 @@ Result<server::ServerOptions> server_options(const ServeArgs& args) {
   server::ServerOptions out;
   HEADRACE_TRY(set_network(args, out.http));
   HEADRACE_TRY(set_access(args, out));
+  HEADRACE_ASSIGN(const uint64_t waiting, size_of("--max-waiting-bytes", args.max_waiting_bytes));
+  out.admission.max_waiting_bytes = static_cast<int64_t>(std::min<uint64_t>(waiting, INT64_MAX));
+  HEADRACE_ASSIGN(out.max_unsent_bytes, size_of("--max-unsent", args.max_unsent));
+  out.keep_alive = in_milliseconds(args.keep_alive);
   out.admission.max_requests = args.max_queue + args.max_sequences;
   out.shares_prefixes = args.share_prefix_cache;
   out.drain_time = in_milliseconds(args.drain_time);

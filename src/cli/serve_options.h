@@ -43,7 +43,13 @@ struct ServeArgs {
   bool share_prefix_cache = false;
 
   std::string max_body = "8M";
+  std::string max_waiting_bytes = "64M";
+  std::string max_unsent = "256K";
+  int64_t max_header_bytes = 16 << 10;
+  int64_t max_headers = 64;
+  int64_t max_uri_bytes = 8 << 10;
   int64_t max_connections = 4096;
+  double keep_alive = 15;
   double header_timeout = 10;
   double body_timeout = 30;
   double idle_timeout = 75;

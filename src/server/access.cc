@@ -59,7 +59,7 @@ bool read_setting(std::string_view word, ApiKey& key) {
   if (equals == word.npos) return false;
   const std::string_view name = word.substr(0, equals);
   const std::string_view value = word.substr(equals + 1);
-  if (name == "owner" && !value.empty() && value.size() <= 128) {
+  if (name == "owner" && !value.empty() && value.size() <= 128 && !value.starts_with("key-")) {
     key.owner = value;
     return true;
   }
@@ -79,7 +79,8 @@ ApiKey api_key(std::string_view key, std::string owner) {
   return out;
 }
 
-Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::string& name) {
+Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::string& name,
+                                           size_t num_before) {
   std::vector<ApiKey> out;
   for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -87,7 +88,7 @@ Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::str
     text.remove_prefix(std::min(end + 1, text.size()));
     if (words.empty() || words.front().starts_with('#')) continue;
     const std::string where = fmt::format("{}:{}", name, number);
-    ApiKey key = api_key(words.front(), fmt::format("key-{}", out.size() + 1));
+    ApiKey key = api_key(words.front(), fmt::format("key-{}", num_before + out.size() + 1));
     for (size_t i = 1; i < words.size(); ++i) {
       if (read_setting(words[i], key)) continue;
       return Error{ErrorCode::invalid_argument,
@@ -106,7 +107,7 @@ Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::str
   return out;
 }
 
-Result<std::vector<ApiKey>> read_api_keys(const std::string& path) {
+Result<std::vector<ApiKey>> read_api_keys(const std::string& path, size_t num_before) {
   HEADRACE_ASSIGN(InputStream in, InputStream::open(path));
   std::string text;
   std::string line;
@@ -119,7 +120,7 @@ Result<std::vector<ApiKey>> read_api_keys(const std::string& path) {
                    path, ""};
     }
   }
-  return parse_api_keys(text, path);
+  return parse_api_keys(text, path, num_before);
 }
 
 std::string_view given_key(const HttpRequest& request) {

@@ -26,8 +26,10 @@ ApiKey api_key(std::string_view key, std::string owner);
 
 /// Reads a file of keys: a line each, "KEY [owner=NAME] [max-requests=N] [priority=N]"; empty
 /// lines and those that begin with '#' are left out. Errors (invalid_argument) with the line.
-Result<std::vector<ApiKey>> read_api_keys(const std::string& path);
-Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::string& name);
+/// One without an owner is "key-N", counted from `num_before` + 1; no owner may be called so.
+Result<std::vector<ApiKey>> read_api_keys(const std::string& path, size_t num_before = 0);
+Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::string& name,
+                                           size_t num_before = 0);
 
 /// The key that a request carries, "Authorization: Bearer KEY" or "X-Api-Key: KEY"; "" where none.
 std::string_view given_key(const HttpRequest& request);

@@ -39,11 +39,14 @@ TEST(ApiKeys, FileHasSettings) {
   EXPECT_EQ((*keys)[0].priority, -2);
   EXPECT_EQ((*keys)[1].owner, "key-2");
   EXPECT_EQ(find_key(*keys, "second"), &(*keys)[1]);
+  const auto later = parse_api_keys("third\n", "keys.txt", 2);
+  ASSERT_TRUE(later.ok());
+  EXPECT_EQ(later->front().owner, "key-3");
 }
 
 TEST(ApiKeys, FaultsNameTheLine) {
   for (const char* wrong : {"k owner", "k owner=", "k max-requests=0", "k max-requests=x",
-                            "k priority=9", "k other=1"}) {
+                            "k priority=9", "k other=1", "k owner=key-1"}) {
     const auto keys = parse_api_keys("ok\n" + std::string(wrong), "keys.txt");
     ASSERT_FALSE(keys.ok()) << wrong;
     EXPECT_EQ(keys.error().where, "keys.txt:2");

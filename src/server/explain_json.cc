@@ -18,6 +18,7 @@ Json phase(const char* name, double start_ms, double ms) {
 }
 
 std::string stop_string_text(const TraceChoice& choice) {
+  if (choice.stop_string.empty()) return "one of the request's stop strings came";
   return "the stop string " +
          Json(choice.stop_string).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -25,16 +26,13 @@ std::string stop_string_text(const TraceChoice& choice) {
 /// A sentence a person understands.
 std::string why_it_ended(const RequestTrace& trace, const TraceChoice& choice) {
   if (!trace.error.empty()) return "it failed: " + trace.error;
+  if (choice.has_stop_string) return stop_string_text(choice);
   switch (choice.reason) {
     case FinishReason::length:
       return "it had as many tokens as it was allowed, or the context was full";
     case FinishReason::cancelled:
-      return choice.stop_string.empty() ? "it was cancelled: " + trace.end
-                                        : stop_string_text(choice);
+      return "it was cancelled: " + trace.end;
     case FinishReason::stop:
-      if (!choice.stop_string.empty()) {
-        return stop_string_text(choice);
-      }
       return choice.stop_token >= 0
                  ? fmt::format("the model gave the end token {}", choice.stop_token)
                  : "the model ended it";

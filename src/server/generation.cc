@@ -73,27 +73,34 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     for (Event& each : events) inbox_.emplace_back(stream, std::move(each));
     schedule();
   }
-  void stream_ended(size_t /*stream*/) override {
+  void stream_ended(size_t /*stream*/) noexcept override {
     const std::lock_guard lock(mutex_);
     ++num_ended_;
-    schedule();
+    try {
+      schedule();
+    } catch (...) {
+      // No memory for the worker's task: what was scheduled before may still see the end.
+    }
   }
 
  private:
   std::string owner() const { return key_ != nullptr ? key_->owner : ""; }
 
   void schedule() {
-    if (std::exchange(is_scheduled_, true)) return;
+    if (is_scheduled_) return;
     exchange_->post([self = shared_from_this()] { self->work(); });
+    is_scheduled_ = true;
   }
 
   /// Errors are answered by the caller.
   Result<void> begin() {
     api::Json body;
+    HEADRACE_TRY(check_client());
     HEADRACE_TRY(api::parse_body(exchange_->take_body(), models_->first().served->limits, body));
     HEADRACE_ASSIGN(model_, models_->find(asked_model(body)));
     HEADRACE_ASSIGN(api::PreparedRequest prepared,
                     protocol_.prepare(body, *model_->served, state_.clock));
+    HEADRACE_TRY(check_client());
     ticket_->tokenized();
     trace_.tokenized_ms = since_arrival_ms();
     for (Request& each : prepared.requests) {
@@ -114,6 +121,12 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     trace_.bound_tokens_per_second = model_->bound_tokens_per_second;
     trace_.is_streamed = request_->params.is_streamed;
     return submit(head);
+  }
+
+  /// Nobody works for a client that has gone.
+  Result<void> check_client() const {
+    if (!exchange_->is_over()) return {};
+    return Error{ErrorCode::cancelled, "the client has gone", "", ""};
   }
 
   static std::string asked_model(const api::Json& body) {
@@ -141,13 +154,17 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       model_->pump->add(streams_[i], weak_from_this(), i);
     }
     if (request_->params.is_streamed && request_->params.timeout_ms == 0) {
-      exchange_->post_after(kBeginAnyway, [self = shared_from_this()] { self->begin_stream(); });
+      exchange_->post_after(kBeginAnyway, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->begin_stream();
+      });
     }
     return {};
   }
 
   void reply(HttpReply reply) {
     record_.status = reply.status;
+    trace_.sent_bytes = static_cast<int64_t>(reply.body.size());
+    if (reply.status >= 400) state_.metrics.count_refused(reply.status);
     exchange_->reply(std::move(reply));
   }
 
@@ -162,6 +179,11 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     this->reply(std::move(reply));
   }
 
+  void write(std::string bytes) {
+    trace_.sent_bytes += static_cast<int64_t>(bytes.size());
+    exchange_->write(std::move(bytes));
+  }
+
   void begin_stream() {
     if (std::exchange(has_begun_, true) || is_over_) return;
     StreamHead head;
@@ -173,11 +195,34 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     exchange_->begin(std::move(head));
     std::string out;
     format_->begin(out);
-    exchange_->write(std::move(out));
+    write(std::move(out));
   }
 
-  /// What came, on the worker.
+  /// What came, on the worker. An exception, for want of memory say, ends the request.
   void work() {
+    try {
+      take_events();
+    } catch (...) {
+      for (const auto& each : streams_) each->cancel();
+      has_thrown_ = true;
+      end_streams();
+      throw;  // the exchange answers
+    }
+    end_streams();
+  }
+
+  /// Once all streams have ended, it is let go.
+  void end_streams() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (num_ended_ < streams_.size() || !inbox_.empty()) return;
+    }
+    const auto self = std::exchange(keeps_itself_, nullptr);
+    has_ended_ = true;
+    conclude();
+  }
+
+  void take_events() {
     std::vector<std::pair<size_t, Event>> events;
     size_t num_ended = 0;
     {
@@ -188,10 +233,16 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     }
     const double begun_ms = since_arrival_ms();
     for (const auto& [stream, event] : events) {
+      if (!answer_->has_failed()) {
+        if (const auto choice = answer_->take(stream, event)) streams_[stream]->cancel(*choice);
+      }
       note(stream, event, begun_ms);
-      if (answer_->has_failed()) continue;
-      if (const auto choice = answer_->take(stream, event)) streams_[stream]->cancel(*choice);
     }
+    const bool has_ended = num_ended >= streams_.size();
+    if (has_ended && !is_complete() && !answer_->has_failed()) {
+      answer_->fail({ErrorCode::resource_exhausted, "the server had to end this request", "", ""});
+    }
+    if (has_thrown_) return;
     if (!is_answered_ && !is_over_) {
       if (answer_->has_failed()) {
         fail();
@@ -199,15 +250,18 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
         send_more();
       }
     }
-    const bool has_ended = num_ended == streams_.size();
     if (has_ended && !is_answered_ && !is_over_) complete();
     state_.metrics.observe_gaps(trace_.model, gaps_);
     gaps_.clear();
     trace_.format_ms += since_arrival_ms() - begun_ms;
-    if (!has_ended) return;
-    has_ended_ = true;
-    conclude();
-    keeps_itself_.reset();
+  }
+
+  /// Whether every choice has come to its end.
+  bool is_complete() const {
+    const auto has_ended = [](const api::Choice& choice) {
+      return choice.end != api::ChoiceEnd::running;
+    };
+    return std::all_of(answer_->choices().begin(), answer_->choices().end(), has_ended);
   }
 
   /// What an event tells of times.
@@ -231,7 +285,10 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       const auto& answered =
           answer_->choices()[stream * static_cast<size_t>(request_->params.num_choices) +
                              static_cast<size_t>(finish->choice)];
-      choice.stop_string = answered.stop_string.value_or("");
+      // A stop string ends a choice by cancelling it.
+      if (answered.end == api::ChoiceEnd::stop) choice.reason = FinishReason::stop;
+      choice.has_stop_string = answered.stop_string.has_value();
+      if (state_.options.keeps_prompts) choice.stop_string = answered.stop_string.value_or("");
       trace_.choices.push_back(std::move(choice));
     } else if (const auto* error = std::get_if<ErrorEvent>(&event)) {
       trace_.error = error->error.message;
@@ -275,10 +332,10 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
 
   /// Each prompt once, however many choices it has.
   void note_prompts() {
-    int64_t noted = -1;
+    std::vector<bool> noted(streams_.size());
     for (const TraceChoice& each : trace_.choices) {
-      if (each.prompt <= noted) continue;
-      noted = each.prompt;
+      if (noted[static_cast<size_t>(each.prompt)]) continue;
+      noted[static_cast<size_t>(each.prompt)] = true;
       record_.prompt_tokens += each.stats.prompt_tokens;
       record_.cached_tokens += each.stats.cached_tokens;
     }
@@ -299,7 +356,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     begin_stream();
     std::string out;
     format_->more(*answer_, out);
-    exchange_->write(std::move(out));
+    write(std::move(out));
   }
 
   void complete() {
@@ -312,7 +369,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     begin_stream();
     std::string out;
     format_->end(*answer_, out);
-    exchange_->write(std::move(out));
+    write(std::move(out));
     exchange_->end();
   }
 
@@ -327,7 +384,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     const api::ApiError fault = api::api_error(answer_->error());
     record_.code = fault.code;
     format_->failed(fault, out);
-    exchange_->write(std::move(out));
+    write(std::move(out));
     exchange_->end();
   }
 
@@ -361,7 +418,8 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
   bool has_begun_ = false;     ///< the streamed reply
   bool is_answered_ = false;   ///< all of the reply was written
   bool is_over_ = false;
-  bool has_ended_ = false;  ///< all streams
+  bool has_ended_ = false;   ///< all streams
+  bool has_thrown_ = false;  ///< the exchange has answered
   bool is_concluded_ = false;
   ExchangeEnd end_ = ExchangeEnd::complete;
   RequestTrace trace_;

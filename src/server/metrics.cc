@@ -105,7 +105,7 @@ void Metrics::count_answered(const RequestTrace& trace) {
   observe(to.whole, time_buckets(), trace.sent_ms * 1e-3);
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
-  int64_t last_prompt = -1;
+  std::vector<bool> seen;  // prompts
   for (const TraceChoice& choice : trace.choices) {
     completion_tokens += choice.stats.completion_tokens;
     observe(to.decode, time_buckets(), choice.stats.decode_ms * 1e-3);
@@ -114,7 +114,10 @@ void Metrics::count_answered(const RequestTrace& trace) {
               {"engine", "0"},
               {"finished_reason", std::string(finish_reason_name(choice.reason))}})
         .Increment();
-    if (std::exchange(last_prompt, choice.prompt) == choice.prompt) continue;
+    const auto prompt = static_cast<size_t>(choice.prompt);
+    if (prompt >= seen.size()) seen.resize(prompt + 1);
+    if (seen[prompt]) continue;
+    seen[prompt] = true;
     prompt_tokens += choice.stats.prompt_tokens;
     observe(to.queue, time_buckets(), choice.stats.queue_ms * 1e-3);
     observe(to.prefill, time_buckets(), choice.stats.prefill_ms * 1e-3);

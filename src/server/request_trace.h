@@ -18,7 +18,8 @@ namespace headrace::server {
 struct TraceChoice {
   int64_t prompt = 0;  ///< of which of its prompts
   FinishReason reason = FinishReason::stop;
-  std::string stop_string;  ///< that ended it, if one did
+  bool has_stop_string = false;  ///< that ended it
+  std::string stop_string;       ///< which, where prompts are kept
   TokenId stop_token = -1;
   RequestStats stats;
   std::shared_ptr<const Timeline> timeline;  ///< of the first choices alone

@@ -1,7 +1,9 @@
 // See server.h.
 #include "server/server.h"
 
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "server/access.h"
@@ -14,12 +16,23 @@
 namespace headrace::server {
 namespace {
 
-/// A page that asks from elsewhere, before it asks.
-HttpReply preflight_reply() {
+/// For what is still to be said to clients when the server ends.
+constexpr std::chrono::milliseconds kLastWords{300};
+
+/// A page that asks from elsewhere, before it asks. Which headers it may send does not matter: what
+/// they may be is up to who made the list of origins.
+HttpReply preflight_reply(const HttpRequest& request) {
+  std::string names;
+  for (const char c : request.header("access-control-request-headers")) {
+    const bool is_name = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '-' || c == ',' || c == ' ' || c == '_';
+    if (is_name) names.push_back(c);
+  }
   HttpReply out;
   out.status = 204;
   out.headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-                 {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key"},
+                 {"Access-Control-Allow-Headers",
+                  names.empty() ? "Authorization, Content-Type, X-Api-Key" : names},
                  {"Access-Control-Max-Age", "600"}};
   return out;
 }
@@ -27,6 +40,7 @@ HttpReply preflight_reply() {
 void allow_origin(const ServerState& state, const HttpRequest& request, HttpReply& reply) {
   if (!is_listed_origin(state.options.origins, request)) return;
   reply.headers.push_back({"Access-Control-Allow-Origin", std::string(request.header("origin"))});
+  reply.headers.push_back({"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"});
   reply.headers.push_back({"Vary", "Origin"});
 }
 
@@ -57,7 +71,10 @@ class ServerImpl final : public Server {
     handlers.error_body = [this](int status, const std::string& message) {
       // What the HTTP layer refuses by itself has no request; 500 is an exchange's, which is told
       // of when it is over.
-      if (status != 500) log_refusal({}, status);
+      if (status != 500) {
+        log_refusal({}, status);
+        state_.metrics.count_refused(status);
+      }
       return error_body(status, message);
     };
     handlers.headers = {{"Server", "headrace/" + state_.options.version},
@@ -83,6 +100,10 @@ class ServerImpl final : public Server {
     state_.is_draining = true;
     // Streams first: what they give last still finds its workers.
     if (const auto models = state_.models()) models->end_streams();
+    const auto end = std::chrono::steady_clock::now() + kLastWords;
+    while (num_under_way() > 0 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
     http_->stop();
   }
 
@@ -91,11 +112,14 @@ class ServerImpl final : public Server {
 
   /// On the I/O thread, before the body is read.
   std::optional<HttpReply> gate(const HttpRequest& request) const {
-    if (const auto fault = origin_fault(state_.options.origins, request)) {
+    const FoundRoute found = find_route(request.method, request.path);
+    // Probes come by whatever name or address they know the server.
+    const bool is_probe = found.route != nullptr && found.route->runs_on == RunsOn::io_thread &&
+                          found.route->access == Access::everyone;
+    if (const auto fault = origin_fault(state_.options.origins, request); fault && !is_probe) {
       return error_reply(403, *fault);
     }
-    if (request.method == "OPTIONS") return preflight_reply();
-    const FoundRoute found = find_route(request.method, request.path);
+    if (request.method == "OPTIONS") return preflight_reply(request);
     const bool is_public = found.route != nullptr && found.route->access == Access::everyone;
     if (!is_public && !state_.options.keys.empty() && key_of(state_, request) == nullptr) {
       HttpReply out =

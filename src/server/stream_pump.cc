@@ -36,7 +36,7 @@ void StreamPump::end() {
   }
 }
 
-void StreamPump::let_go(Entry& entry) {
+void StreamPump::let_go(Entry& entry) noexcept {
   entry.stream.reset();
   if (const auto sink = entry.sink.lock()) sink->stream_ended(entry.number);
 }
@@ -73,6 +73,15 @@ bool StreamPump::serve(Entry& entry) {
   return has_ended;
 }
 
+bool StreamPump::serve_or_drop(Entry& entry) noexcept {
+  try {
+    return serve(entry);
+  } catch (...) {
+    let_go(entry);
+    return true;
+  }
+}
+
 void StreamPump::run() {
   uint64_t seen = 0;
   while (true) {
@@ -84,15 +93,7 @@ void StreamPump::run() {
                       std::make_move_iterator(added_.end()));
       added_.clear();
     }
-    const auto is_done = [](Entry& entry) {
-      try {
-        return serve(entry);
-      } catch (...) {
-        let_go(entry);  // no memory for its events
-        return true;
-      }
-    };
-    const auto rest = std::remove_if(entries_.begin(), entries_.end(), is_done);
+    const auto rest = std::remove_if(entries_.begin(), entries_.end(), serve_or_drop);
     entries_.erase(rest, entries_.end());
     if (!entries_.empty()) seen = engine_.wait_for_news(seen, kLookAgain);
   }

@@ -22,8 +22,8 @@ class EventSink {
   virtual bool wants_more() const = 0;
   /// The next events of its stream number `stream`; not none. Called on the pump's thread.
   virtual void take(size_t stream, std::vector<Event> events) = 0;
-  /// The stream gives nothing more.
-  virtual void stream_ended(size_t stream) = 0;
+  /// The stream gives nothing more, whether or not all of it came. Called once, and last.
+  virtual void stream_ended(size_t stream) noexcept = 0;
 };
 
 /// For the streams of one engine.
@@ -51,7 +51,9 @@ class StreamPump {
   void run();
   /// Whether the entry is done with.
   static bool serve(Entry& entry);
-  static void let_go(Entry& entry);
+  /// The same where there is no memory for what comes.
+  static bool serve_or_drop(Entry& entry) noexcept;
+  static void let_go(Entry& entry) noexcept;
 
   Engine& engine_;
   mutable std::mutex mutex_;

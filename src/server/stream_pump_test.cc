@@ -22,7 +22,7 @@ class Collector final : public EventSink {
       if (const auto* token = std::get_if<TokenEvent>(&each)) tokens_.push_back(token->id);
     }
   }
-  void stream_ended(size_t /*stream*/) override { has_ended_ = true; }
+  void stream_ended(size_t /*stream*/) noexcept override { has_ended_ = true; }
 
   void want(bool wants) { wants_ = wants; }
   bool wait_for_end() const {

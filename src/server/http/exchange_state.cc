@@ -43,14 +43,20 @@ std::shared_ptr<Exchange> make_exchange(std::shared_ptr<ExchangeState> state) {
 
 ExchangeState::ExchangeState(HttpRequest request, std::shared_ptr<boost::asio::thread_pool> workers,
                              std::function<void()> wake,
-                             std::function<std::string(int, const std::string&)> error_body)
+                             std::function<std::string(int, const std::string&)> error_body,
+                             std::shared_ptr<void> body_charge)
     : request_(std::move(request)),
       workers_(std::move(workers)),
       strand_(workers_->get_executor()),
       wake_(std::move(wake)),
-      error_body_(std::move(error_body)) {}
+      error_body_(std::move(error_body)),
+      body_charge_(std::move(body_charge)) {}
 
 std::string ExchangeState::take_body() {
+  {
+    const std::lock_guard lock(mutex_);
+    body_charge_.reset();
+  }
   return std::exchange(request_.body, {});
 }
 
@@ -167,10 +173,14 @@ void ExchangeState::post(std::function<void()> work) {
 }
 
 void ExchangeState::post_after(std::chrono::milliseconds time, std::function<void()> work) {
-  auto timer = std::make_shared<boost::asio::steady_timer>(strand_, time);
-  timer->async_wait([self = weak_from_this(), timer, work = std::move(work)](const auto& error) {
-    const auto state = self.lock();
-    if (!error && state && !state->is_over()) state->run(work);
+  post([this, time, work = std::move(work)] {
+    if (is_over()) return;
+    auto timer = std::make_shared<boost::asio::steady_timer>(strand_, time);
+    timers_.push_back(timer);
+    timer->async_wait([self = weak_from_this(), timer, work](const auto& error) {
+      const auto state = self.lock();
+      if (!error && state && !state->is_over()) state->run(work);
+    });
   });
 }
 
@@ -195,7 +205,15 @@ void ExchangeState::finish(ExchangeEnd end) {
   unsent_ = 0;
   next_ = {};
   auto callbacks = std::exchange(over_callbacks_, {});
+  body_charge_.reset();
   lock.unlock();
+  // Nothing waits for a time that no longer matters.
+  post([this] {
+    for (const auto& each : timers_) {
+      if (const auto timer = each.lock()) timer->cancel();
+    }
+    timers_.clear();
+  });
   for (auto& each : callbacks) post([then = std::move(each), end] { then(end); });
 }
 

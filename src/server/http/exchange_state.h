@@ -1,6 +1,7 @@
 // What handlers and the connection's session share of one exchange. Must not know Beast.
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <functional>
@@ -31,7 +32,8 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   /// the answer where a handler failed.
   ExchangeState(HttpRequest request, std::shared_ptr<boost::asio::thread_pool> workers,
                 std::function<void()> wake,
-                std::function<std::string(int, const std::string&)> error_body);
+                std::function<std::string(int, const std::string&)> error_body,
+                std::shared_ptr<void> body_charge = nullptr);
 
   // For handlers: see Exchange.
   const HttpRequest& request() const { return request_; }
@@ -70,8 +72,12 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::function<void()> wake_;
   std::function<std::string(int, const std::string&)> error_body_;
 
+  /// Of post_after(); the strand's.
+  std::vector<std::weak_ptr<boost::asio::steady_timer>> timers_;
+
   mutable std::mutex mutex_;
-  bool is_answered_ = false;  ///< a reply, or the beginning of one
+  std::shared_ptr<void> body_charge_;  ///< let go with the body
+  bool is_answered_ = false;           ///< a reply, or the beginning of one
   bool is_stream_ = false;
   bool has_ended_ = false;  ///< by end(), reply() or abort()
   bool is_woken_ = false;   ///< since the last take()

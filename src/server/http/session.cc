@@ -34,6 +34,8 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr size_t kReadBytes = 16 << 10;
+/// Of a connection's buffer beyond the longest header: what stands around a chunk of a body.
+constexpr size_t kBufferSlack = 64 << 10;
 constexpr Milliseconds kLookAgain{250};  ///< for the end of a client whose next request is there
 constexpr Milliseconds kLingerTime{2'000};
 constexpr size_t kLingerBytes = size_t{64} << 20;
@@ -42,6 +44,11 @@ constexpr size_t kLingerBytes = size_t{64} << 20;
 bool is_malformed(const ErrorCodeOf& error) {
   return error.category() == http::make_error_code(http::error::bad_method).category() &&
          error != http::error::end_of_stream && error != http::error::partial_message;
+}
+
+/// "100-continue", in letters of either case.
+bool is_go_on(std::string_view expect) {
+  return boost::beast::iequals(expect, "100-continue");
 }
 
 }  // namespace
@@ -53,6 +60,7 @@ class Session : public std::enable_shared_from_this<Session> {
       : context_(std::move(context)),
         stream_(std::move(stream)),
         client_(std::move(client)),
+        buffer_(context_->limits.max_header_bytes + kBufferSlack),
         deadline_(stream_->get_executor()),
         wake_(stream_->get_executor()),
         look_(stream_->get_executor()) {
@@ -60,8 +68,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   ~Session() {
     if (exchange_) end_exchange(ExchangeEnd::cut);
+    if (is_listed_) context_->sessions.erase(place_);
     --context_->num_connections;
-    context_->body_bytes -= charged_;
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -69,13 +77,13 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<void> run(bool needs_handshake) {
     const auto self = shared_from_this();
     place_ = context_->sessions.insert(context_->sessions.end(), self);
+    is_listed_ = true;
     if (!needs_handshake || co_await shake_hands()) {
       while (co_await serve_one()) {
       }
     }
     end_deadline();
     close();
-    context_->sessions.erase(place_);
   }
 
   void end(bool even_busy) {
@@ -93,7 +101,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // One limit of time at once. Where it passes, what is under way on the socket is cancelled.
   void set_deadline(Milliseconds time) {
     timed_out_ = false;
-    const int64_t turn = ++deadline_turn_;
+    wait_for_deadline(time, ++deadline_turn_);
+  }
+  void wait_for_deadline(Milliseconds time, int64_t turn) {
     deadline_.expires_after(time);
     deadline_.async_wait([self = weak_from_this(), turn](const ErrorCodeOf& error) {
       const auto session = self.lock();
@@ -101,6 +111,8 @@ class Session : public std::enable_shared_from_this<Session> {
       session->timed_out_ = true;
       ErrorCodeOf ignored;
       session->stream_->socket().cancel(ignored);
+      // Again, for it may have come between two reads.
+      session->wait_for_deadline(kLookAgain, turn);
     });
   }
   void end_deadline() {
@@ -159,7 +171,7 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<bool> wait_for_bytes() {
     if (buffer_.size() > 0) co_return true;
     if (context_->is_draining && num_served_ > 0) co_return false;
-    if (buffer_.capacity() > 4 * kReadBytes) buffer_ = {};
+    if (buffer_.capacity() > 4 * kReadBytes) buffer_.shrink_to_fit();
     is_idle_ = num_served_ > 0;
     set_deadline(num_served_ > 0 ? context_->limits.idle_time : context_->limits.header_time);
     const auto [error, size] = co_await stream_->async_read_some(buffer_.prepare(1024), kAwait);
@@ -243,7 +255,7 @@ class Session : public std::enable_shared_from_this<Session> {
       return fault(400, "The request's address is malformed.");
     }
     if (const auto coding = coding_fault(request)) return coding;
-    if (const auto expect = request.header("expect"); !expect.empty() && expect != "100-continue") {
+    if (const auto expect = request.header("expect"); !expect.empty() && !is_go_on(expect)) {
       return fault(417, "The request expects what this server does not do.");
     }
     return charge_body(parser);
@@ -272,17 +284,15 @@ class Session : public std::enable_shared_from_this<Session> {
     return fault(503, "Too many requests are being read; try again in a second.");
   }
 
-  /// More bytes of a body; whether there is room for them. They count until the request is handled.
+  /// More bytes of a body; whether there is room for them. They count as long as the body is there.
   bool charge(size_t num_bytes) {
-    if (context_->body_bytes + num_bytes > context_->limits.max_body_bytes_of_all) return false;
-    context_->body_bytes += num_bytes;
-    charged_ += num_bytes;
-    return true;
+    if (!charge_) charge_ = std::make_shared<BodyCharge>(context_);
+    return charge_->add(num_bytes);
   }
 
   asio::awaitable<bool> read_body(Parser& parser) {
     set_deadline(context_->limits.body_time);
-    if (parser.get()[http::field::expect] == "100-continue") {
+    if (is_go_on(parser.get()[http::field::expect])) {
       std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
       if (!co_await send(go_on)) co_return false;
       set_deadline(context_->limits.body_time);
@@ -330,7 +340,7 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<bool> send_refusal(const HttpReply& reply, bool is_read) {
     std::string bytes = reply_head(reply, context_->handlers.headers, reply.body.size(), framing_);
     if (framing_.has_body) bytes += reply.body;
-    context_->body_bytes -= std::exchange(charged_, 0);
+    charge_.reset();
     ++num_served_;
     if (!co_await send(bytes)) co_return false;
     if (framing_.keeps_alive) co_return true;
@@ -343,7 +353,7 @@ class Session : public std::enable_shared_from_this<Session> {
     ErrorCodeOf ignored;
     stream_->socket().shutdown(RawSocket::shutdown_send, ignored);
     set_deadline(kLingerTime);
-    buffer_ = {};
+    buffer_.clear();
     std::string waste(kReadBytes, '\0');
     for (size_t num_read = 0; num_read < kLingerBytes;) {
       const auto [error, size] = co_await stream_->async_read_some(asio::buffer(waste), kAwait);
@@ -364,11 +374,10 @@ class Session : public std::enable_shared_from_this<Session> {
             if (const auto session = self.lock()) session->wake_.cancel();
           });
         },
-        context_->handlers.error_body);
+        context_->handlers.error_body, std::move(charge_));
     is_gone_ = false;
     watch();
     context_->handlers.handle(make_exchange(exchange_));
-    context_->body_bytes -= std::exchange(charged_, 0);
     const ExchangeEnd end = co_await send_answer();
     stop_watching();
     end_exchange(end);
@@ -503,7 +512,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<ExchangeState> exchange_;
   std::string request_id_;
   ReplyFraming framing_;
-  size_t charged_ = 0;
+  std::shared_ptr<BodyCharge> charge_;
+  bool is_listed_ = false;
   int64_t deadline_turn_ = 0;
   int64_t watch_turn_ = 0;
   int64_t num_served_ = 0;

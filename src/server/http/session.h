@@ -21,14 +21,36 @@ struct SessionContext {
   HttpHandlers handlers;
   std::shared_ptr<asio::thread_pool> workers;
   bool is_draining = false;
-  size_t body_bytes = 0;  ///< of all requests
   std::list<std::weak_ptr<Session>> sessions;
 
+  std::atomic<size_t> body_bytes{0};  ///< of all requests that still have theirs
   std::atomic<int64_t> num_connections{0};
   std::atomic<int64_t> num_exchanges{0};
   std::atomic<int64_t> clients_gone{0};
   std::atomic<int64_t> slow_clients{0};
   std::atomic<int64_t> bytes_sent{0};
+};
+
+/// Bytes of a body, as long as somebody has it.
+class BodyCharge {
+ public:
+  explicit BodyCharge(std::shared_ptr<SessionContext> context) : context_(std::move(context)) {}
+  ~BodyCharge() { context_->body_bytes -= num_bytes_; }
+  BodyCharge(const BodyCharge&) = delete;
+  BodyCharge& operator=(const BodyCharge&) = delete;
+
+  /// More of them; whether there is room.
+  bool add(size_t num_bytes) {
+    const size_t most = context_->limits.max_body_bytes_of_all;
+    if (num_bytes > most || context_->body_bytes > most - num_bytes) return false;
+    context_->body_bytes += num_bytes;
+    num_bytes_ += num_bytes;
+    return true;
+  }
+
+ private:
+  std::shared_ptr<SessionContext> context_;
+  size_t num_bytes_ = 0;
 };
 
 /// Serves the connection until it ends. `client` is who it is from.
