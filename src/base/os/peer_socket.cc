@@ -9,7 +9,8 @@ bool peer_has_closed(int socket) {
   pollfd look{};
   look.fd = socket;
   look.events = POLLRDHUP;
-  return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+  return ::poll(&look, 1, 0) > 0 &&
+         (look.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
 }  // namespace headrace
