@@ -149,6 +149,14 @@ class LineSink final : public spdlog::sinks::base_sink<spdlog::details::null_mut
   std::atomic<int64_t> num_written_ = 0;
 };
 
+/// Whose end would be waited for; never destroyed, and always reachable.
+void keep_for_ever(std::shared_ptr<spdlog::details::thread_pool> pool) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<spdlog::details::thread_pool>>;
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(pool));
+}
+
 class SpdLog final : public ServerLog {
  public:
   explicit SpdLog(const LogOptions& options)
@@ -166,7 +174,7 @@ class SpdLog final : public ServerLog {
     while (sink_->num_written() + num_dropped() < num_put_) {
       if (std::chrono::steady_clock::now() > end) {
         // Its thread would be waited for as long as nobody reads: it ends with the process.
-        new std::shared_ptr<spdlog::details::thread_pool>(std::move(pool_));
+        keep_for_ever(std::move(pool_));
         return;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
