@@ -12,9 +12,13 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/os/standard_error.h"
 
