@@ -214,7 +214,10 @@ void expect_near_double(const Problem& problem, const KernelTable& table, const 
       }
       if (!(size < kNearOverflow)) continue;
       double allowed = num_roundings * 0x1p-24 * size + 1e-36;
-      if (integers) allowed += 1.01 * backend_test::activation_rounding(x, w, problem.cols);
+      if (integers) {
+        allowed +=
+            1.01 * backend_test::activation_rounding(table.has_wide_steps, x, w, problem.cols);
+      }
       // Weights and activations are rounded to 8 bits, each by at most 2^-8 of itself; what is
       // below the normal range becomes 0.
       if (tiles) allowed += (0x1p-7 + 0x1p-15) * size + lost_below_normal(x, w, problem.cols);
