@@ -197,6 +197,8 @@ Result<ModelOpening> begin_opening(const std::string& path, const OpenOptions& o
   HEADRACE_ASSIGN(opened.tokenizer, make_tokenizer(opened.checkpoint->metadata(),
                                                    TokenizerOptions{options.pre_tokenizer}));
   HEADRACE_ASSIGN(auto recognized, recognize(*opened.checkpoint));
+  // The tokenizer has its own copy of the vocabulary, a few megabytes.
+  opened.checkpoint->release_all();
   opening.config = std::move(recognized.config);
   opening.num_threads = num_threads_of(options, opened.warnings);
   opening.needs = needs_of(opened, opening.config, opening.num_threads);

@@ -41,6 +41,8 @@ class Checkpoint {
   virtual uint64_t file_bytes() const = 0;
   /// Tells the system that a tensor's pages are not needed any more (it has been packed).
   virtual void release(const CheckpointTensor& tensor) const = 0;
+  /// The same of all pages that were read so far; those that are needed after all are read again.
+  virtual void release_all() const = 0;
   /// Error: corrupt_data, once bytes were read (as zeros) that a file lost while it was open.
   virtual Result<void> check_whole() const = 0;
   /// The same, and where a file has another size or was written since it was opened: what was read

@@ -64,6 +64,12 @@ class GgufCheckpoint final : public Checkpoint {
     parts_.front().mapping.release(tensor.data.data(), tensor.data.size());
   }
 
+  void release_all() const override {
+    for (const Part& part : parts_) {
+      part.mapping.release(part.mapping.bytes().data(), part.mapping.bytes().size());
+    }
+  }
+
   Result<void> check_whole() const override {
     for (const Part& part : parts_) HEADRACE_TRY(part.mapping.check_whole());
     return {};
