@@ -12,6 +12,7 @@
 #include "api/answer.h"
 #include "api/json_body.h"
 #include "server/http/request_id.h"
+#include "server/json_endpoint.h"
 #include "server/logged_exchange.h"
 #include "server/replies.h"
 
@@ -97,7 +98,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     api::Json body;
     HEADRACE_TRY(check_client());
     HEADRACE_TRY(api::parse_body(exchange_->take_body(), models_->first().served->limits, body));
-    HEADRACE_ASSIGN(model_, models_->find(asked_model(body)));
+    HEADRACE_ASSIGN(model_, named_model(*models_, body));
     HEADRACE_ASSIGN(api::PreparedRequest prepared,
                     protocol_.prepare(body, *model_->served, state_.clock));
     HEADRACE_TRY(check_client());
@@ -127,12 +128,6 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
   Result<void> check_client() const {
     if (!exchange_->is_over()) return {};
     return Error{ErrorCode::cancelled, "the client has gone", "", ""};
-  }
-
-  static std::string asked_model(const api::Json& body) {
-    if (!body.is_object()) return "";
-    const auto found = body.find("model");
-    return found != body.end() && found->is_string() ? found->get<std::string>() : "";
   }
 
   Result<void> submit(const api::ResponseHead& head) {

@@ -120,8 +120,9 @@ class ServerImpl final : public Server {
       return error_reply(403, *fault);
     }
     if (request.method == "OPTIONS") return preflight_reply(request);
+    const ApiKey* key = key_of(state_, request);
     const bool is_public = found.route != nullptr && found.route->access == Access::everyone;
-    if (!is_public && !state_.options.keys.empty() && key_of(state_, request) == nullptr) {
+    if (!is_public && !state_.options.keys.empty() && key == nullptr) {
       HttpReply out =
           error_reply(401, given_key(request).empty()
                                ? "This server wants an API key: Authorization: Bearer KEY."
@@ -135,10 +136,10 @@ class ServerImpl final : public Server {
                                "This address exists, but not for " + shown(request.method) + ".")
                  : error_reply(404, "There is no " + shown(request.path) + " here.");
     }
-    return check_readiness(*found.route, request);
+    return check_readiness(*found.route, key);
   }
 
-  std::optional<HttpReply> check_readiness(const Route& route, const HttpRequest& request) const {
+  std::optional<HttpReply> check_readiness(const Route& route, const ApiKey* key) const {
     const auto now = std::chrono::steady_clock::now();
     if (route.until == Until::ready) {
       if (!state_.models()) return unavailable_reply("Loading model", 1);
@@ -148,7 +149,6 @@ class ServerImpl final : public Server {
       }
     }
     if (!route.generates) return std::nullopt;
-    const ApiKey* key = key_of(state_, request);
     const auto refusal = state_.admission.check(key != nullptr ? key->owner : "",
                                                 key != nullptr ? key->max_requests : 0, 0, now);
     if (refusal) return refusal_reply(*refusal);
