@@ -77,8 +77,9 @@ Result<std::vector<Prompt>> read_mixed(const Json& parts, const ServedModel& mod
       continue;
     }
     const EncodeOptions options{.add_special = i == 0, .parse_special = true};
-    HEADRACE_ASSIGN(const auto ids,
-                    model.tokenizer->encode(parts[i].get_ref<const std::string&>(), options));
+    const auto& text = parts[i].get_ref<const std::string&>();
+    HEADRACE_TRY(check_prompt_bytes(model, text.size(), "prompt"));
+    HEADRACE_ASSIGN(const auto ids, model.tokenizer->encode(text, options));
     prompt.ids.insert(prompt.ids.end(), ids.begin(), ids.end());
   }
   return std::vector<Prompt>{std::move(prompt)};
@@ -133,7 +134,7 @@ Result<void> fill_llama(const Json& body, const ServedModel& model, PreparedRequ
   // Who uses this endpoint writes control tokens by hand.
   const EncodeOptions options{true, true};
   for (const Prompt& prompt : request.prompts) {
-    HEADRACE_ASSIGN(auto ids, prompt_ids(prompt, options, *model.tokenizer, out.warnings));
+    HEADRACE_ASSIGN(auto ids, prompt_ids(prompt, options, model, out.warnings));
     texts.push_back(prompt.text ? *prompt.text : model.tokenizer->decode(ids, false));
     add_prompt(model, std::move(ids), out).use_prefix_cache = request.caches_prompt;
   }

@@ -16,7 +16,7 @@ Result<void> fill_completion(const Json& body, const ServedModel& model, Prepare
   const EncodeOptions options{request.adds_special, request.parses_special};
   std::vector<std::string> prompt_warnings;
   for (const Prompt& prompt : request.prompts) {
-    HEADRACE_ASSIGN(auto ids, prompt_ids(prompt, options, *model.tokenizer, prompt_warnings));
+    HEADRACE_ASSIGN(auto ids, prompt_ids(prompt, options, model, prompt_warnings));
     if (request.echo) {
       out.echoes.push_back(prompt.text ? *prompt.text : model.tokenizer->decode(ids, false));
     }

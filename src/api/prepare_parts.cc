@@ -88,11 +88,26 @@ Request& add_prompt(const ServedModel& model, std::vector<TokenId> ids, Prepared
   return made;
 }
 
+Result<void> check_prompt_bytes(const ServedModel& model, size_t num_bytes,
+                                const std::string& field) {
+  if (model.max_context <= 0 || model.longest_token_bytes <= 0) return {};
+  const auto bytes = static_cast<int64_t>(num_bytes);
+  const int64_t num_tokens = bytes / model.longest_token_bytes;
+  if (num_tokens <= model.max_context) return {};
+  return Error{ErrorCode::context_length_exceeded,
+               "the prompt of " + std::to_string(bytes) + " bytes is " +
+                   std::to_string(num_tokens) + " tokens at least, which leaves no room in the " +
+                   "context of " + std::to_string(model.max_context),
+               field, "shorten it, or open the model with a larger context"};
+}
+
 Result<std::vector<TokenId>> prompt_ids(const Prompt& prompt, const EncodeOptions& options,
-                                        const Tokenizer& tokenizer,
+                                        const ServedModel& model,
                                         std::vector<std::string>& warnings) {
   if (!prompt.text) return prompt.ids;
   const std::string& text = *prompt.text;
+  const Tokenizer& tokenizer = *model.tokenizer;
+  HEADRACE_TRY(check_prompt_bytes(model, text.size(), "prompt"));
   HEADRACE_ASSIGN(auto ids, tokenizer.encode(text, options));
   if (warnings.empty() && !options.parse_special &&
       spells_control_tokens(tokenizer, text, ids, options.add_special)) {
@@ -125,6 +140,9 @@ Result<std::vector<TextSegment>> chat_segments(const ServedModel& model, const J
 Result<std::vector<TokenId>> chat_ids(const ServedModel& model, const Json& messages,
                                       const ChatPromptOptions& options, const std::string& field) {
   HEADRACE_ASSIGN(auto segments, chat_segments(model, messages, options, field));
+  size_t num_bytes = 0;
+  for (const TextSegment& each : segments) num_bytes += each.text.size();
+  HEADRACE_TRY(check_prompt_bytes(model, num_bytes, field));
   return model.tokenizer->encode(std::span<const TextSegment>(segments), true);
 }
 

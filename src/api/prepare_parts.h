@@ -23,9 +23,15 @@ Request& add_prompt(const ServedModel& model, std::vector<TokenId> ids, Prepared
 
 /// The ids of `prompt`. Warns where control tokens are spelled that are not looked for, unless
 /// something is in `warnings` already.
+/// Errors: those of check_prompt_bytes(), of the tokenizer.
 Result<std::vector<TokenId>> prompt_ids(const Prompt& prompt, const EncodeOptions& options,
-                                        const Tokenizer& tokenizer,
+                                        const ServedModel& model,
                                         std::vector<std::string>& warnings);
+
+/// Error (context_length_exceeded, at `field`): a text of so many bytes has more tokens than the
+/// context, whatever it is.
+Result<void> check_prompt_bytes(const ServedModel& model, size_t num_bytes,
+                                const std::string& field);
 
 /// How a conversation becomes a prompt. The result refers to `request`.
 ChatPromptOptions chat_options(const ChatRequest& request, const Clock& clock);

@@ -229,6 +229,28 @@ TEST(PreparedRequest, ModelsByName) {
   EXPECT_NE(base.error().hint.find("--chat-template"), std::string::npos);
 }
 
+TEST(PreparedRequest, TextTooLongForItsBytesAloneIsNotTokenised) {
+  const auto made = make_test_model();
+  ServedModel& model = made->model;
+  model.max_context = 10;
+  model.longest_token_bytes = 4;
+  const auto prepared_of = [&](size_t num_bytes) {
+    return prepare_completion(Json{{"prompt", std::string(num_bytes, 'a')}}, model, FixedClock());
+  };
+  EXPECT_TRUE(prepared_of(43).ok()) << "the engine counts the tokens";
+  const auto refused = prepared_of(44);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::context_length_exceeded);
+  EXPECT_EQ(refused.error().where, "prompt");
+  EXPECT_NE(refused.error().message.find("44 bytes is 11 tokens at least"), std::string::npos)
+      << refused.error().message;
+  const Json chat = {{"messages", {{{"role", "user"}, {"content", std::string(400, 'a')}}}}};
+  const auto long_chat = prepare_chat(chat, model, FixedClock());
+  ASSERT_FALSE(long_chat.ok());
+  EXPECT_EQ(long_chat.error().code, ErrorCode::context_length_exceeded);
+  EXPECT_EQ(long_chat.error().where, "messages");
+}
+
 TEST(PreparedRequest, WhatTheEngineGets) {
   const auto model = make_test_model();
   const auto request = prepare(kCompletions,

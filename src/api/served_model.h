@@ -24,6 +24,9 @@ struct ServedModel {
   /// Tokens of prompt and answer together, so that a default of max_tokens is made to fit each
   /// prompt; 0: it stays, and the engine refuses what does not fit.
   int64_t max_context = 0;
+  /// Text that cannot fit max_context for its bytes alone is refused before it is tokenised; 0:
+  /// none is. See longest_token_bytes().
+  int64_t longest_token_bytes = 0;
   RequestLimits limits;
   bool may_stream = true;
   /// A request that names another model is answered too, with a warning; else it is an error.

@@ -5,6 +5,7 @@
 
 #include "app/system_fingerprint.h"
 #include "cli/version.h"
+#include "text/longest_token.h"
 
 namespace headrace::cli {
 
@@ -13,6 +14,7 @@ api::ServedModel served_model(const OpenedModel& opened, SamplingParams sampling
   served.name = opened.model->info().name;
   served.fingerprint = system_fingerprint(opened, kVersion);
   served.tokenizer = opened.tokenizer;
+  served.longest_token_bytes = longest_token_bytes(*opened.tokenizer);
   served.chat_template = opened.chat_template ? &*opened.chat_template : nullptr;
   served.vocab_size = opened.model->info().vocab_size;
   served.sampling = std::move(sampling);

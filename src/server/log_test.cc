@@ -199,6 +199,7 @@ class FakeExchange final : public Exchange {
   bool is_over() const override { return false; }
   void on_over(std::function<void(ExchangeEnd)> then) override { over.push_back(std::move(then)); }
   void post(std::function<void()> work) override { work(); }
+  void post_long(std::function<void()> work) override { work(); }
   void post_after(std::chrono::milliseconds /*time*/, std::function<void()> /*work*/) override {}
 
   int num_replies = 0;

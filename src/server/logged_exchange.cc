@@ -34,6 +34,7 @@ class LoggedExchange final : public Exchange {
     exchange_->on_over(std::move(then));
   }
   void post(std::function<void()> work) override { exchange_->post(std::move(work)); }
+  void post_long(std::function<void()> work) override { exchange_->post_long(std::move(work)); }
   void post_after(std::chrono::milliseconds time, std::function<void()> work) override {
     exchange_->post_after(time, std::move(work));
   }

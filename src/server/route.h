@@ -17,8 +17,9 @@ enum class Access : uint8_t {
 };
 
 enum class RunsOn : uint8_t {
-  worker,    ///< may take time
-  io_thread  ///< answers at once, whatever the rest of the server does
+  worker,       ///< takes little time
+  long_worker,  ///< may take as long as a large body takes
+  io_thread     ///< answers at once, whatever the rest of the server does; or posts its own work
 };
 
 /// While models are loaded, or the server drains.

@@ -9,11 +9,17 @@ namespace headrace::server {
 namespace {
 
 constexpr Route generating(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
-  return {.method = "POST", .path = path, .generates = true, .handle = handle};
+  return {.method = "POST",
+          .path = path,
+          .runs_on = RunsOn::io_thread,
+          .generates = true,
+          .handle = handle};
 }
-constexpr Route working(std::string_view method, std::string_view path,
-                        void (*handle)(ServerState&, ExchangePtr)) {
-  return {.method = method, .path = path, .handle = handle};
+constexpr Route of_bodies(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
+  return {.method = "POST", .path = path, .runs_on = RunsOn::long_worker, .handle = handle};
+}
+constexpr Route working(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
+  return {.method = "GET", .path = path, .handle = handle};
 }
 constexpr Route of_the_page(std::string_view path, bool takes_rest) {
   return {.method = "GET",
@@ -40,14 +46,14 @@ constexpr auto kRoutes = std::to_array<Route>({
     generating("/v1/responses", responses),
     generating("/v1/messages", messages),
     generating("/completion", llama_completion),
-    working("POST", "/v1/messages/count_tokens", count_tokens),
-    working("POST", "/tokenize", tokenize),
-    working("POST", "/detokenize", detokenize),
-    working("POST", "/apply-template", apply_template),
-    working("GET", "/v1/models", list_models),
+    of_bodies("/v1/messages/count_tokens", count_tokens),
+    of_bodies("/tokenize", tokenize),
+    of_bodies("/detokenize", detokenize),
+    of_bodies("/apply-template", apply_template),
+    working("/v1/models", list_models),
     {.method = "GET", .path = "/v1/models/", .takes_rest = true, .handle = show_model},
-    working("GET", "/props", props),
-    working("GET", "/slots", slots),
+    working("/props", props),
+    working("/slots", slots),
     {.method = "GET",
      .path = "/metrics",
      .until = Until::always,

@@ -182,7 +182,15 @@ class ServerImpl final : public Server {
     return logged_exchange(std::move(exchange), *state_.log, std::move(record));
   }
 
-  void handle(ExchangePtr exchange) {
+  void handle(ExchangePtr exchange) noexcept {
+    try {
+      pass_on(std::move(exchange));
+    } catch (...) {
+      // What nobody holds any more is answered 500.
+    }
+  }
+
+  void pass_on(ExchangePtr exchange) {
     const Route* route = find_route(exchange->request().method, exchange->request().path).route;
     exchange = logged(*route, std::move(exchange));
     if (route->runs_on == RunsOn::io_thread) {
@@ -190,9 +198,14 @@ class ServerImpl final : public Server {
       return;
     }
     Exchange& place = *exchange;
-    place.post([this, route, exchange = std::move(exchange)]() mutable {
+    auto work = [this, route, exchange = std::move(exchange)]() mutable {
       route->handle(state_, std::move(exchange));
-    });
+    };
+    if (route->runs_on == RunsOn::long_worker) {
+      place.post_long(std::move(work));
+    } else {
+      place.post(std::move(work));
+    }
   }
 
   static constexpr int kMaxLoggedRefusals = 10;  ///< a second

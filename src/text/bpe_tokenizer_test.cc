@@ -1,9 +1,11 @@
 // Byte-level BPE, special tokens and segments, on a vocabulary of a few tokens.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "text/detokenizer.h"
+#include "text/longest_token.h"
 #include "text/test_encode.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
@@ -115,6 +117,19 @@ TEST(BpeTokenizer, Qwen2BringsTextToFormC) {
   builder.set_text("tokenizer.ggml.pre", "qwen2");
   const auto t = builder.build();
   EXPECT_EQ(t->encode("e\u0301", kPlain).value(), t->encode("\u00E9", kPlain).value());
+}
+
+TEST(LongestToken, OnlyWhereATextsLengthTells) {
+  const auto t = byte_level_example().build();
+  int64_t longest = 0;
+  for (TokenId id = 0; id < t->vocab_size(); ++id) {
+    longest = std::max(longest, static_cast<int64_t>(t->bytes(id).size()));
+  }
+  EXPECT_GT(longest, 1);
+  EXPECT_EQ(longest_token_bytes(*t), longest);
+  auto composing = byte_level_example();
+  composing.set_text("tokenizer.ggml.pre", "qwen2");
+  EXPECT_EQ(longest_token_bytes(*composing.build()), 0);
 }
 
 TEST(BpeTokenizer, NamedTokensAreControlTokensWhereTheFileListsNoKinds) {

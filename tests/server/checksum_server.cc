@@ -5,7 +5,7 @@
 //
 // Token i is the character U+4E00 + i, so that text tells the ids. Lines on standard input are
 // answered by one line each on standard output:
-//   release                        steps that hang go on
+//   release                        what hangs goes on: steps, and texts with the holding token
 //   hang, fail                     the next step does so
 //   expect SEED CHOICE COUNT TEXT  what the model says to the prompt TEXT
 //   drain                          new requests are answered 503
@@ -13,10 +13,12 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -53,10 +55,31 @@ TokenId id_of(std::string_view text) {
              : -1;
 }
 
+/// What holds a thread until it is opened.
+class Gate {
+ public:
+  void wait() {
+    std::unique_lock lock(mutex_);
+    opened_.wait(lock, [this] { return is_open_; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    opened_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool is_open_ = false;
+};
+
 /// A character is a token; any other byte is the token of its number.
 class CharacterTokenizer final : public Tokenizer {
  public:
-  CharacterTokenizer() {
+  /// `holding`: a token whose text waits for `gate` (which may be null then: -1).
+  explicit CharacterTokenizer(TokenId holding = -1, Gate* gate = nullptr)
+      : holding_(holding), gate_(gate) {
     fingerprint_.digest = "characters";
     for (TokenId id = 0; id < kVocab; ++id) pieces_.push_back(text_of(id));
   }
@@ -75,6 +98,7 @@ class CharacterTokenizer final : public Tokenizer {
     std::vector<TokenId> out;
     while (!text.empty()) {
       const TokenId id = id_of(text);
+      if (id >= 0 && id == holding_) gate_->wait();
       out.push_back(id >= 0 ? id : static_cast<TokenId>(static_cast<uint8_t>(text[0])));
       text.remove_prefix(id >= 0 ? kBytesEach : 1);
     }
@@ -93,6 +117,8 @@ class CharacterTokenizer final : public Tokenizer {
   const TokenizerFingerprint& fingerprint() const override { return fingerprint_; }
 
  private:
+  const TokenId holding_;
+  Gate* const gate_;
   SpecialTokens special_;
   TokenizerFingerprint fingerprint_;
   std::vector<std::string> pieces_;
@@ -109,6 +135,7 @@ struct Args {
   int64_t throwing_token = -1;
   int64_t spoiled_token = -1;
   int64_t hanging_token = -1;
+  int64_t holding_token = -1;
   int64_t max_queue = 1024;
   int64_t max_unsent_bytes = 256 << 10;
   int64_t max_unread_bytes = 64 << 10;
@@ -135,6 +162,7 @@ constexpr NumberOption kOptions[] = {
     {"--throwing-token", &Args::throwing_token},
     {"--spoiled-token", &Args::spoiled_token},
     {"--hanging-token", &Args::hanging_token},
+    {"--holding-token", &Args::holding_token},
     {"--max-queue", &Args::max_queue},
     {"--max-unsent-bytes", &Args::max_unsent_bytes},
     {"--max-unread-bytes", &Args::max_unread_bytes},
@@ -174,7 +202,7 @@ ChecksumEngineOptions engine_options(const Args& args) {
   out.engine.max_sequences = args.np;
   out.engine.kv_tokens = args.kv_tokens;
   out.engine.chunk_tokens = args.chunk_tokens;
-  out.engine.max_waiting = args.max_queue;
+  out.engine.max_waiting = args.max_queue + args.np;
   out.engine.max_unread_bytes = args.max_unread_bytes;
   return out;
 }
@@ -193,11 +221,13 @@ server::ServerOptions server_options(const Args& args) {
   return out;
 }
 
-std::unique_ptr<server::ModelEntry> entry_of(const Args& args, std::shared_ptr<Engine> engine) {
+std::unique_ptr<server::ModelEntry> entry_of(const Args& args, std::shared_ptr<Engine> engine,
+                                             Gate& gate) {
   api::ServedModel served;
   served.name = "checksum";
   served.fingerprint = "checksum";
-  served.tokenizer = std::make_shared<CharacterTokenizer>();
+  served.tokenizer =
+      std::make_shared<CharacterTokenizer>(static_cast<TokenId>(args.holding_token), &gate);
   served.vocab_size = kVocab;
   served.max_context = engine->max_context();
   served.answers_any_name = true;
@@ -220,7 +250,7 @@ std::string expected_text(std::istringstream& words) {
 }
 
 /// Until the end of the standard input.
-void obey(ChecksumFaults& faults, server::Server& server) {
+void obey(ChecksumFaults& faults, Gate& gate, server::Server& server) {
   std::string line;
   while (std::getline(std::cin, line)) {
     std::istringstream words(line);
@@ -229,6 +259,7 @@ void obey(ChecksumFaults& faults, server::Server& server) {
     std::string answer = "ok";
     if (command == "release") {
       faults.release();
+      gate.open();
     } else if (command == "hang") {
       faults.hang_next_step();
     } else if (command == "fail") {
@@ -245,6 +276,7 @@ void obey(ChecksumFaults& faults, server::Server& server) {
 }
 
 int run(const Args& args) {
+  Gate gate;
   auto made = make_checksum_engine(engine_options(args));
   if (!made.ok()) {
     std::cerr << made.error().to_string() << '\n';
@@ -256,11 +288,12 @@ int run(const Args& args) {
     return 1;
   }
   std::vector<std::unique_ptr<server::ModelEntry>> models;
-  models.push_back(entry_of(args, std::move(made->engine)));
+  models.push_back(entry_of(args, std::move(made->engine), gate));
   (*server)->set_models(std::move(models));
   std::cerr << "checksum_server serves at port " << (*server)->port() << std::endl;
-  obey(*made->faults, **server);
+  obey(*made->faults, gate, **server);
   made->faults->release();
+  gate.open();
   (*server)->stop();
   return 0;
 }

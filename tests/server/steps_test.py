@@ -2,6 +2,7 @@
 """Steps of the engine that hang, fail or give no numbers, seen from outside: on the checksum model,
 whose every token can be checked. HEADRACE_CHECKSUM_SERVER names its server."""
 import contextlib
+import itertools
 import json
 import resource
 import time
@@ -12,7 +13,7 @@ from checksum import ChecksumServer, text_of
 from harness import in_thread
 
 COMPLETIONS = "/v1/completions"
-THROWING, SPOILED, HANGING = 997, 998, 999
+HOLDING, THROWING, SPOILED, HANGING = 996, 997, 998, 999
 
 
 class StepsTest(unittest.TestCase):
@@ -168,6 +169,29 @@ class StepsTest(unittest.TestCase):
             for choice in each["choices"]:
                 texts[choice["index"]] = texts.get(choice["index"], "") + choice["text"]
         self.assertEqual(texts, {i: server.expected(prompt, 50, choice=i) for i in range(4)})
+
+    def test_texts_that_take_long_delay_nobody_else(self):
+        """More of them than there are threads for such, each held in its tokenizer."""
+        server = self.serve("--holding-token", HOLDING, "--max-queue", 8, "--np", 4, "--step-delay-us", 10_000)
+        with server.connect() as stream:
+            stream.request("POST", COMPLETIONS, self.body(text_of([5]), 1900, stream=True))
+            self.assertEqual(stream.head()[0], 200)
+            held = [in_thread(server.post, COMPLETIONS, self.body(text_of([HOLDING, i]), 3)) for i in range(11)]
+            tools = [in_thread(server.post, path, {"content": text_of([HOLDING])}) for path in ("/tokenize",) * 3]
+            server.wait_until(lambda: server.metric("headrace:requests_under_way") == 16, "that all are there, and this")
+            self.assertEqual(server.post(COMPLETIONS, self.body("x", 1)).status, 429)
+            for path in ("/livez", "/metrics", "/v1/models", "/props", "/dashboard/data"):
+                self.assertEqual(server.get(path).status, 200, path)
+            wanted, text = server.expected(text_of([5]), 1900), ""
+            for event in itertools.islice(stream.events(), 60):
+                text += json.loads(event)["choices"][0]["text"]
+            self.assertGreater(len(text), 30)
+            self.assertEqual(text, wanted[:len(text)])
+        server.command("release")
+        for i, each in enumerate(held):
+            self.check(server, each(), text_of([HOLDING, i]), 3)
+        for each in tools:
+            self.assertEqual(each().json()["tokens"], [HOLDING])
 
     def test_blocks_that_run_out(self):
         # Room for a few of the sixteen at once: some begin again, and lose no token.

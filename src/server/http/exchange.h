@@ -57,7 +57,10 @@ class Exchange {
   /// Runs `work` on a worker thread; of one exchange one at a time, in order. An exception in it
   /// answers 500.
   virtual void post(std::function<void()> work) = 0;
-  /// The same, after `time`; not if the exchange is over by then.
+  /// Runs `work`, which may take long, on a thread that no answer waits for; in no order with
+  /// anything else of the exchange. An exception in it answers 500.
+  virtual void post_long(std::function<void()> work) = 0;
+  /// As post(), after `time`; not if the exchange is over by then.
   virtual void post_after(std::chrono::milliseconds time, std::function<void()> work) = 0;
 };
 

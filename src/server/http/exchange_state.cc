@@ -27,6 +27,7 @@ class HeldExchange final : public Exchange {
   bool is_over() const override { return state_->is_over(); }
   void on_over(std::function<void(ExchangeEnd)> then) override { state_->on_over(std::move(then)); }
   void post(std::function<void()> work) override { state_->post(std::move(work)); }
+  void post_long(std::function<void()> work) override { state_->post_long(std::move(work)); }
   void post_after(std::chrono::milliseconds time, std::function<void()> work) override {
     state_->post_after(time, std::move(work));
   }
@@ -41,13 +42,13 @@ std::shared_ptr<Exchange> make_exchange(std::shared_ptr<ExchangeState> state) {
   return std::make_shared<HeldExchange>(std::move(state));
 }
 
-ExchangeState::ExchangeState(HttpRequest request, std::shared_ptr<boost::asio::thread_pool> workers,
+ExchangeState::ExchangeState(HttpRequest request, std::shared_ptr<Workers> workers,
                              std::function<void()> wake,
                              std::function<std::string(int, const std::string&)> error_body,
                              std::shared_ptr<void> body_charge)
     : request_(std::move(request)),
       workers_(std::move(workers)),
-      strand_(workers_->get_executor()),
+      strand_(workers_->answers.get_executor()),
       wake_(std::move(wake)),
       error_body_(std::move(error_body)),
       body_charge_(std::move(body_charge)) {}
@@ -172,6 +173,11 @@ void ExchangeState::post(std::function<void()> work) {
                     [self = shared_from_this(), work = std::move(work)] { self->run(work); });
 }
 
+void ExchangeState::post_long(std::function<void()> work) {
+  boost::asio::post(workers_->long_work,
+                    [self = shared_from_this(), work = std::move(work)] { self->run(work); });
+}
+
 void ExchangeState::post_after(std::chrono::milliseconds time, std::function<void()> work) {
   post([this, time, work = std::move(work)] {
     if (is_over()) return;
@@ -205,7 +211,6 @@ void ExchangeState::finish(ExchangeEnd end) {
   unsent_ = 0;
   next_ = {};
   auto callbacks = std::exchange(over_callbacks_, {});
-  body_charge_.reset();
   lock.unlock();
   // Nothing waits for a time that no longer matters.
   post([this] {

@@ -17,6 +17,21 @@ namespace headrace::server {
 
 using WorkStrand = boost::asio::strand<boost::asio::thread_pool::executor_type>;
 
+/// The threads that handlers run on.
+struct Workers {
+  Workers(int num_threads, int num_long_threads)
+      : answers(static_cast<size_t>(num_threads)),
+        long_work(static_cast<size_t>(num_long_threads)) {}
+  /// Until all that was posted is done.
+  void join() {
+    long_work.join();
+    answers.join();
+  }
+
+  boost::asio::thread_pool answers;  ///< for what takes little time, as all on an exchange's strand
+  boost::asio::thread_pool long_work;  ///< for bodies: parsing, templates, tokenising
+};
+
 /// What is to be sent next.
 struct Outgoing {
   std::optional<StreamHead> head;  ///< of a whole reply, with its body, or of a stream
@@ -30,8 +45,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
  public:
   /// `wake` is called from any thread when there is more to take; `internal_error` is the body of
   /// the answer where a handler failed.
-  ExchangeState(HttpRequest request, std::shared_ptr<boost::asio::thread_pool> workers,
-                std::function<void()> wake,
+  ExchangeState(HttpRequest request, std::shared_ptr<Workers> workers, std::function<void()> wake,
                 std::function<std::string(int, const std::string&)> error_body,
                 std::shared_ptr<void> body_charge = nullptr);
 
@@ -47,6 +61,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   bool is_over() const;
   void on_over(std::function<void(ExchangeEnd)> then);
   void post(std::function<void()> work);
+  void post_long(std::function<void()> work);
   void post_after(std::chrono::milliseconds time, std::function<void()> work);
   /// The handlers are gone: whatever they left undone is ended.
   void let_go() noexcept;
@@ -66,8 +81,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void wake_locked(std::unique_lock<std::mutex>& lock);
 
   HttpRequest request_;
-  std::shared_ptr<boost::asio::thread_pool>
-      workers_;  ///< the strand's, which must not go before it
+  std::shared_ptr<Workers> workers_;  ///< the strand's, which must not go before it
   WorkStrand strand_;
   std::function<void()> wake_;
   std::function<std::string(int, const std::string&)> error_body_;

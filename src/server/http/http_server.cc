@@ -10,7 +10,6 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -55,7 +54,8 @@ class HttpServerImpl final : public HttpServer {
  public:
   HttpServerImpl(HttpOptions options, HttpHandlers handlers)
       : options_(std::move(options)),
-        workers_(std::make_shared<asio::thread_pool>(std::max(1, options_.num_workers))),
+        workers_(std::make_shared<Workers>(std::max(1, options_.num_workers),
+                                           std::max(1, options_.num_long_workers))),
         context_(std::make_shared<SessionContext>()) {
     context_->limits = options_.limits;
     context_->handlers = std::move(handlers);
@@ -248,7 +248,7 @@ class HttpServerImpl final : public HttpServer {
   }
 
   const HttpOptions options_;
-  std::shared_ptr<asio::thread_pool> workers_;
+  std::shared_ptr<Workers> workers_;
   std::shared_ptr<SessionContext> context_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> guard_{io_.get_executor()};

@@ -40,7 +40,8 @@ struct HttpOptions {
   uint16_t port = 8080;            ///< 0: any free one
   std::string unix_path;           ///< not empty: a Unix socket instead
   std::optional<TlsFiles> tls;
-  int num_workers = 2;
+  int num_workers = 2;       ///< for answers
+  int num_long_workers = 2;  ///< for bodies
   HttpLimits limits;
 };
 
@@ -48,7 +49,8 @@ struct HttpHandlers {
   /// Asked on the I/O thread as soon as the header is there, before the body is read: a reply
   /// refuses the request. Must not wait.
   std::function<std::optional<HttpReply>(const HttpRequest&)> gate;
-  /// Called on the I/O thread with the whole request. Must not wait: what takes time is posted.
+  /// Called on the I/O thread with the whole request. Must not wait: what takes time is posted. An
+  /// exception in it answers 500.
   std::function<void(std::shared_ptr<Exchange>)> handle;
   /// The body of a reply that the HTTP layer gives by itself (400, 408, 413, 414, 431, 500, 503).
   std::function<std::string(int status, const std::string& message)> error_body;

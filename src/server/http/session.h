@@ -3,12 +3,12 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/thread_pool.hpp>
 #include <functional>
 #include <list>
 #include <memory>
 
 #include "server/http/any_stream.h"
+#include "server/http/exchange_state.h"
 #include "server/http/http_server.h"
 
 namespace headrace::server {
@@ -19,7 +19,7 @@ class Session;
 struct SessionContext {
   HttpLimits limits;
   HttpHandlers handlers;
-  std::shared_ptr<asio::thread_pool> workers;
+  std::shared_ptr<Workers> workers;
   bool is_draining = false;
   std::list<std::weak_ptr<Session>> sessions;
 
