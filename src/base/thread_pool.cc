@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/os/pin_thread.h"
+#include "base/os/threads.h"
 
 namespace headrace {
 namespace {
@@ -23,7 +24,10 @@ ThreadPool::ThreadPool(int num_threads, bool pin) : pin_(pin) {
   shares_ = std::make_unique<Share[]>(static_cast<size_t>(num_workers) + 1);
   try {
     for (int i = 0; i < num_workers; ++i) {
-      threads_.emplace_back([this, i] { worker_loop(i + 1); });
+      threads_.emplace_back([this, i] {
+        name_this_thread("compute");
+        worker_loop(i + 1);
+      });
     }
   } catch (...) {
     stop();

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/os/threads.h"
 #include "engine/step_turns.h"
 #include "engine/stream_impl.h"
 
@@ -90,6 +91,7 @@ EngineImpl::~EngineImpl() {
 
 void EngineImpl::start() {
   thread_ = std::thread([this] {
+    name_this_thread("engine");
     while (step(true)) {
     }
   });

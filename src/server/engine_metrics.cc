@@ -1,11 +1,15 @@
 // See engine_metrics.h.
 #include "server/engine_metrics.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/os/threads.h"
 #include "headrace/stats.h"
 
 namespace headrace::server {
@@ -153,6 +157,25 @@ void add_models(const ModelSet& models, std::vector<MetricFamily>& to) {
   to.push_back(seconds.take());
 }
 
+MetricFamily thread_times() {
+  FamilyOf family("headrace:thread_seconds_total",
+                  "Processor seconds by kind of thread: engine and compute are the model's, bodies "
+                  "parse and tokenise, streams, answers and http send.",
+                  MetricType::Counter);
+  constexpr std::string_view kKinds[] = {"engine",  "compute", "bodies",
+                                         "streams", "answers", "http"};
+  double others = 0;
+  for (const auto& [name, seconds] : thread_seconds()) {
+    if (std::find(std::begin(kKinds), std::end(kKinds), name) == std::end(kKinds)) {
+      others += seconds;
+    } else {
+      family.add({{"thread", name}}, seconds);
+    }
+  }
+  family.add({{"thread", "others"}}, others);
+  return family.take();
+}
+
 }  // namespace
 
 void add_engine_metrics(const ModelSet* models, const HttpStats& http,
@@ -167,6 +190,7 @@ void add_engine_metrics(const ModelSet* models, const HttpStats& http,
   add("headrace:slow_clients_total", "Clients that took nothing for too long.", MetricType::Counter,
       http.slow_clients);
   add("headrace:sent_bytes_total", "Bytes of replies.", MetricType::Counter, http.bytes_sent);
+  to.push_back(thread_times());
 }
 
 }  // namespace headrace::server

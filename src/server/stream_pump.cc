@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/os/threads.h"
+
 namespace headrace::server {
 namespace {
 
@@ -83,6 +85,7 @@ bool StreamPump::serve_or_drop(Entry& entry) noexcept {
 }
 
 void StreamPump::run() {
+  name_this_thread("streams");
   uint64_t seen = 0;
   while (true) {
     {

@@ -5,8 +5,16 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
+#include "base/os/threads.h"
+
 namespace headrace::server {
 namespace {
+
+/// Of a pool's thread, which always gets the same name.
+void call_this_thread(const char* name) {
+  thread_local bool is_named = false;
+  if (!std::exchange(is_named, true)) name_this_thread(name);
+}
 
 /// Lets the state know when the last handler has let go of it.
 class HeldExchange final : public Exchange {
@@ -169,13 +177,17 @@ void ExchangeState::run(const std::function<void()>& work) noexcept {
 }
 
 void ExchangeState::post(std::function<void()> work) {
-  boost::asio::post(strand_,
-                    [self = shared_from_this(), work = std::move(work)] { self->run(work); });
+  boost::asio::post(strand_, [self = shared_from_this(), work = std::move(work)] {
+    call_this_thread("answers");
+    self->run(work);
+  });
 }
 
 void ExchangeState::post_long(std::function<void()> work) {
-  boost::asio::post(workers_->long_work,
-                    [self = shared_from_this(), work = std::move(work)] { self->run(work); });
+  boost::asio::post(workers_->long_work, [self = shared_from_this(), work = std::move(work)] {
+    call_this_thread("bodies");
+    self->run(work);
+  });
 }
 
 void ExchangeState::post_after(std::chrono::milliseconds time, std::function<void()> work) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/os/system_limits.h"
+#include "base/os/threads.h"
 #include "server/http/session.h"
 #include "server/http/streams.h"
 
@@ -73,7 +74,10 @@ class HttpServerImpl final : public HttpServer {
     HEADRACE_TRY(options_.unix_path.empty() ? bind_tcp() : bind_unix());
     for (auto& acceptor : tcp_) accept(*acceptor);
     if (local_) accept(*local_);
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+      name_this_thread("http");
+      run();
+    });
     return {};
   }
 
