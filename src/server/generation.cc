@@ -333,9 +333,9 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     if (end != ExchangeEnd::complete) {
       for (const auto& each : streams_) each->cancel();
     }
-    ticket_.reset();
     if (!is_submitted_) has_ended_ = true;
     conclude();
+    ticket_.reset();
   }
 
   ServerState& state_;
