@@ -124,7 +124,7 @@ struct Store {
   const std::string& text;
 
   Result<void> operator()(bool* target) const {
-    *target = true;
+    *target = text != "false";
     return {};
   }
   Result<void> operator()(int64_t* target) const {
