@@ -53,6 +53,14 @@ std::shared_ptr<headrace::server::SessionContext> make_context() {
     out.body = exchange->take_body();
     exchange->reply(std::move(out));
   };
+  context->handlers.refusal = [](const HttpRequest& request, int status,
+                                 const std::string& message) {
+    HttpReply out;
+    out.status = status;
+    out.headers.push_back({"X-Path", request.path});
+    out.body = message;
+    return out;
+  };
   context->handlers.error_body = [](int status, const std::string& message) {
     return std::to_string(status) + message;
   };

@@ -723,7 +723,8 @@ class SocketTest(ServerTest):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out",
                         certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
                         "subjectAltName=DNS:localhost"], check=True, capture_output=True)
-        server = self.start("tiny", "--tls-cert", certificate, "--tls-key", key)
+        server = self.start("tiny", "--tls-cert", certificate, "--tls-key", key, "--header-timeout", "2",
+                            "--idle-timeout", "2", "--stall-timeout", "2")
         context = ssl.create_default_context(cafile=certificate)
         with server.connect(context=context) as connection:
             connection.request("POST", CHAT, USER)
@@ -739,8 +740,65 @@ class SocketTest(ServerTest):
                 connection.request("GET", "/livez")
                 self.assertEqual(connection.reply().status, 200)
             silent.send(b"\x16\x03")
-        server.terminate()
+        self.check_ends(server, context)
         self.assertEqual(server.wait(), 0, server.text())
+
+    def check_ends(self, server, context):
+        """TLS says the end of what ends as it should, and only of that."""
+        @contextlib.contextmanager
+        def connection():
+            with server.connect() as connection:
+                connection.socket = context.wrap_socket(connection.socket, server_hostname="localhost",
+                                                        suppress_ragged_eofs=False)
+                connection.file = connection.socket.makefile("rb")
+                yield connection
+
+        def is_cut_from_below(tls):
+            """Whether the connection ends, though its client says nothing of its own end."""
+            below = socket.socket(fileno=os.dup(tls.fileno()))
+            with below:
+                below.settimeout(PATIENCE)
+                try:
+                    return below.recv(1) == b""
+                except ConnectionResetError:
+                    return True
+
+        def num_cut():
+            with connection() as asks:
+                asks.request("GET", "/metrics", headers={"Connection": "close"})
+                lines = asks.reply().body.decode().splitlines()
+            return next(float(line.rsplit(" ", 1)[1]) for line in lines
+                        if line.startswith("headrace:slow_clients_total"))
+
+        with connection() as asked:
+            asked.request("GET", "/livez", headers={"Connection": "close"})
+            self.assertEqual(asked.reply().status, 200)
+            self.assertEqual(asked.file.read(), b"")  # an end without a word would raise
+            self.assertTrue(is_cut_from_below(asked.socket))
+        with connection() as refused:
+            refused.request("POST", CHAT, None, {"Content-Length": str(9 * MIB)})
+            refused.send(b" " * MIB)
+            self.assert_error(refused.reply(), 413)
+            self.assertEqual(refused.file.read(), b"")
+        with connection() as late:
+            late.send("GET /livez HTTP/1.1\r\nHost: local")
+            self.assert_error(late.reply(), 408)
+            self.assertEqual(late.file.read(), b"")
+        with connection() as idle:
+            idle.request("GET", "/livez")
+            self.assertEqual(idle.reply().status, 200)
+            self.assertEqual(idle.file.read(), b"")
+        with connection() as stuck:
+            stuck.request("POST", COMPLETIONS, {**LONG, "stream": True, "logprobs": 20, "n": 4, "max_tokens": 3500},
+                          version="1.0")
+            server.wait_until(lambda: num_cut() == 1, "that it is cut")
+            with self.assertRaises((ssl.SSLEOFError, ConnectionResetError)):
+                stuck.file.read()  # under HTTP/1.0 nothing else tells it from a whole answer
+        with connection() as idle:
+            idle.request("GET", "/livez")
+            self.assertEqual(idle.reply().status, 200)
+            server.terminate()
+            self.assertEqual(idle.file.read(), b"")
 
 
 if __name__ == "__main__":
