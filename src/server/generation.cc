@@ -298,9 +298,9 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       return;
     }
     if (end_ == ExchangeEnd::client_gone) state_.metrics.count_gone(trace_.model, phase());
-    if (end_ == ExchangeEnd::complete && trace_.error.empty()) {
-      state_.metrics.count_answered(trace_);
-    }
+    const bool is_answered = end_ == ExchangeEnd::complete && trace_.error.empty();
+    if (is_answered) state_.metrics.count_answered(trace_);
+    if (!is_answered) state_.metrics.count_unanswered(trace_, num_completions());
     trace_.end = end_ == ExchangeEnd::complete && !trace_.error.empty() ? "failed" : end_name(end_);
     if (state_.options.keeps_prompts) {
       for (const Request& each : request_->requests) trace_.prompts.push_back(each.prompt);
@@ -334,6 +334,10 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       record_.prompt_tokens += each.stats.prompt_tokens;
       record_.cached_tokens += each.stats.cached_tokens;
     }
+  }
+
+  size_t num_completions() const {
+    return request_->requests.size() * static_cast<size_t>(request_->params.num_choices);
   }
 
   GonePhase phase() const {

@@ -397,11 +397,14 @@ class ClientGoneTest(ServerTest):
     def leave(self, phase, body, is_there):
         """A client that goes as soon as `is_there` holds; counted for `phase`, and nothing runs on."""
         before = self.server.metric(self.gone, phase=phase)
+        aborted = self.server.metric("vllm:request_success_total", finished_reason="abort")
         with self.server.connect() as connection:
             connection.request("POST", COMPLETIONS, body)
             self.server.wait_until(lambda: is_there(connection), "the phase")
         self.server.wait_until(lambda: self.server.metric(self.gone, phase=phase) == before + 1,
                                f"that the one gone in {phase} is counted")
+        self.server.wait_until(lambda: self.server.metric(
+            "vllm:request_success_total", finished_reason="abort") == aborted + 1, "that it is told as aborted")
 
     def test_in_the_queue(self):
         with self.server.connect() as first:
