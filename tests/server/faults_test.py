@@ -384,8 +384,29 @@ class DeadlineTest(ServerTest):
         self.assertNotIn("[DONE]", events)
         self.server.wait_until_idle()
 
+    def test_signs_of_life_before_the_first_token(self):
+        server = self.start("slow", "-np", "1", "--keep-alive", "0.2")
+        with server.connect() as first, server.connect() as second:
+            first.request("POST", COMPLETIONS, {**LONG, "stream": True})
+            server.wait_until(lambda: server.num_running() == 1, "that one runs")
+            # Too soon for a stream: the time that has passed is a status.
+            self.assert_error(server.post(COMPLETIONS, {**SHORT, "timeout_ms": 50, "stream": True}), 504)
+            second.request("POST", COMPLETIONS, {**SHORT, "timeout_ms": 2000, "stream": True})
+            status, headers = second.head()
+            self.assertEqual(status, 200)
+            self.assertIn("text/event-stream", headers["content-type"])
+            chunks = list(iter(second.chunk, b""))
+            self.assertIn(b": keep-alive\n\n", chunks)
+            event = chunks[-1].decode()
+            self.assertEqual(json.loads(event.partition("data: ")[2])["error"]["code"], "deadline_exceeded", chunks)
+            self.assertNotIn(b"[DONE]", b"".join(chunks))
+        server.wait_until_idle()
+
     def test_whole_answers(self):
+        failed = self.server.metric("vllm:request_success_total", finished_reason="error")
         self.assert_error(self.server.post(COMPLETIONS, {**LONG, "timeout_ms": 1000}), 504)
+        self.server.wait_until(lambda: self.server.metric(
+            "vllm:request_success_total", finished_reason="error") == failed + 1, "that it is counted")
         self.assertEqual(self.server.post(COMPLETIONS, {**SHORT, "timeout_ms": 100_000}).status, 200)
 
 
