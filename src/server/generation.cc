@@ -291,7 +291,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       if (state_.options.keeps_prompts) choice.stop_string = answered.stop_string.value_or("");
       trace_.choices.push_back(std::move(choice));
     } else if (const auto* error = std::get_if<ErrorEvent>(&event)) {
-      trace_.error = error->error.message;
+      trace_.error = api::api_error(error->error).message;  // as its client reads it
     }
   }
 

@@ -557,6 +557,81 @@ class AccessTest(ServerTest):
         self.assertEqual(headers["x-content-type-options"], "nosniff")
 
 
+    def explain(self, *args, **env):
+        return subprocess.run([harness.BINARY, "explain", *args, "--url", f"http://127.0.0.1:{self.server.port}"],
+                              capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, **env})
+
+    def test_where_explain_has_its_key_from(self):
+        name = self.server.post(CHAT, USER, {"X-Api-Key": "right"}).json()["id"]
+        keys = self.folder / "explain-keys.txt"
+        keys.write_text("# ours\nright owner=a\nother\n")
+        done = self.explain(name)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("HEADRACE_API_KEY", done.stderr)
+        for args, env in ((("--api-key", "right"), {}), (("--api-key-file", keys), {}),
+                          ((), {"HEADRACE_API_KEY": "right"}),
+                          (("--api-key-file", keys), {"HEADRACE_API_KEY": "wrong"}),  # what is typed wins
+                          (("--api-key", "right", "--api-key-file", "/none"), {})):
+            done = self.explain(name, *args, **env)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(name, done.stdout)
+        self.assertEqual(self.explain(name, "--api-key", "wrong", HEADRACE_API_KEY="right").returncode, 1)
+        done = self.explain(name, "--api-key-file", "/none")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("/none", done.stderr)
+
+
+class EarlyRefusalTest(ServerTest):
+    """What is refused before anybody looks at the request itself."""
+    options = ("--allowed-origin", "https://page.example", "--log-json", "--body-timeout", "1",
+               "--header-timeout", "1")
+
+    def refusals(self, origin):
+        """Each kind, with what a page of `origin` gets: status, method and path, and the reply."""
+        own = {"Origin": origin}
+        many = {**own, **{f"X-{i}": "a" for i in range(70)}}
+        for status, method, path, headers, rest in (
+                (413, "POST", CHAT, {**own, "Content-Length": str(9 * MIB)}, b""),
+                (413, "POST", "/tokenize", {**own, "Transfer-Encoding": "chunked"}, b"900001\r\n"),
+                (408, "POST", "/detokenize", {**own, "Content-Length": "100"}, b"1"),
+                (400, "POST", COMPLETIONS, {**own, "Transfer-Encoding": "chunked"}, b"zz\r\n"),
+                (400, "GET", "/props", {**own, "Host": None}, b""),
+                (501, "PUT", "/slots", {**own, "Transfer-Encoding": "gzip"}, b""),
+                (417, "POST", "/completion", {**own, "Content-Length": "2", "Expect": "a-pony"}, b""),
+                (431, "GET", "/metrics", many, b""),
+                (431, "GET", "/health", {**own, "X-Long": "a" * 17_000}, b""),
+        ):
+            with self.server.connect() as connection:
+                connection.request(method, path, None, headers)
+                connection.send(rest)
+                reply = connection.reply()
+            yield status, method, path, reply
+
+    def test_a_page_can_read_why(self):
+        for status, _, path, reply in self.refusals("https://page.example"):
+            self.assert_error(reply, status)
+            self.assertEqual(reply.headers.get("access-control-allow-origin"), "https://page.example", path)
+        for status, _, path, reply in self.refusals("https://evil.example"):
+            self.assertIn(reply.status, (status, 403), path)  # where the gate comes first
+            self.assertNotIn("access-control-allow-origin", reply.headers, path)
+
+    def test_the_log_says_what_was_asked(self):
+        self.server = self.start("tiny", *self.options)  # fewer than are logged in a second
+        for status, method, path, reply in self.refusals("https://page.example"):
+            name = reply.headers["x-request-id"]
+            self.server.wait_until(lambda: name in self.server.text(), "that it is logged")
+            line = json.loads(next(line for line in self.server.text().splitlines() if name in line))
+            told = {"status": status, "method": method, "path": path, "end": "refused"}
+            self.assertEqual({key: line[key] for key in told}, told)
+
+    def test_the_log_does_without_a_header(self):
+        with self.server.connect() as connection:
+            reply = connection.reply()
+        self.assert_error(reply, 408)
+        name = reply.headers["x-request-id"]
+        self.server.wait_until(lambda: name in self.server.text(), "that it is logged")
+
+
 class LogTest(ServerTest):
     options = ("--api-key", "right-key")
 
