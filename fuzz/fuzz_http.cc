@@ -3,7 +3,6 @@
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/read.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -32,7 +31,7 @@ std::shared_ptr<headrace::server::SessionContext> make_context() {
   context->limits.max_header_bytes = 2048;
   context->limits.max_headers = 16;
   context->limits.max_target_bytes = 256;
-  context->workers = std::make_shared<asio::thread_pool>(1);
+  context->workers = std::make_shared<headrace::server::Workers>(1, 1);
   context->handlers.gate = [](const HttpRequest& request) -> std::optional<HttpReply> {
     if (request.path != "/refused") return std::nullopt;
     HttpReply out;
@@ -52,6 +51,14 @@ std::shared_ptr<headrace::server::SessionContext> make_context() {
     out.headers.push_back({"X-Path", request.path});
     out.body = exchange->take_body();
     exchange->reply(std::move(out));
+  };
+  context->handlers.refusal = [](const HttpRequest& request, int status,
+                                 const std::string& message) {
+    HttpReply out;
+    out.status = status;
+    out.headers.push_back({"X-Path", request.path});
+    out.body = message;
+    return out;
   };
   context->handlers.error_body = [](int status, const std::string& message) {
     return std::to_string(status) + message;

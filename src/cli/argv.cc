@@ -53,6 +53,17 @@ std::string own_spelling(const Command& command, const std::string& name) {
   return "";
 }
 
+/// The flag that `--no-NAME` switches off, in the command's own spelling, or that `--NAME` does of
+/// a flag called `--no-NAME`; "" where there is none.
+std::string own_opposite(const Command& command, const std::string& name) {
+  constexpr std::string_view kNo = "--no-";
+  if (name.rfind("--", 0) != 0 || name.rfind("--no_", 0) == 0) return "";
+  const std::string own = name.rfind(kNo, 0) == 0
+                              ? own_spelling(command, "--" + name.substr(kNo.size()))
+                              : own_spelling(command, std::string(kNo) + name.substr(2));
+  return !own.empty() && is_flag(*find_option(command, own)) ? own : "";
+}
+
 const ForeignFlag* find_foreign(const std::string& name) {
   for (const auto& flag : foreign_flags()) {
     if (flag.name == name) return &flag;
@@ -88,6 +99,9 @@ class Normalizer {
       const std::string own = own_spelling(command_, split.name);
       if (!own.empty()) {
         HEADRACE_TRY(take_option(*find_option(command_, own), own, split));
+      } else if (const std::string opposite = own_opposite(command_, split.name);
+                 !opposite.empty()) {
+        HEADRACE_TRY(take_flag(opposite, split, false));
       } else if (const ForeignFlag* foreign = find_foreign(split.name)) {
         HEADRACE_TRY(take_foreign(*foreign, split));
       } else {
@@ -102,13 +116,7 @@ class Normalizer {
 
  private:
   Result<void> take_option(const Option& option, const std::string& own, const Split& split) {
-    if (is_flag(option)) {
-      if (split.value) {
-        return Error{ErrorCode::invalid_argument, "takes no value", split.name, ""};
-      }
-      out_.args.push_back(parser_name(own));
-      return {};
-    }
+    if (is_flag(option)) return take_flag(own, split, true);
     std::optional<std::string> value = split.value;
     if (!value && at_ < args_.size()) value = args_[at_++];
     if (!value) {
@@ -121,6 +129,16 @@ class Normalizer {
     // Apart from its name even where the user glued them: `--prompt=` has a value, an empty one.
     out_.args.push_back(parser_name(own));
     out_.args.push_back(option.takes_auto && *value == "auto" ? "0" : *value);
+    return {};
+  }
+
+  /// `is_on`: what it means without a value.
+  Result<void> take_flag(const std::string& own, const Split& split, bool is_on) {
+    if (split.value && *split.value != "true" && *split.value != "false") {
+      return Error{ErrorCode::invalid_argument, "takes no value but true or false", split.name, ""};
+    }
+    const bool is_set = split.value == "false" ? !is_on : is_on;
+    out_.args.push_back(parser_name(own) + (is_set ? "" : "=false"));
     return {};
   }
 

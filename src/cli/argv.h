@@ -42,7 +42,9 @@ const Option* spelled_option(const Command& command, const std::string& name);
 std::string parser_name(std::string_view name);
 
 /// Rewrites `args` (without the program's and the command's name) for `command`: options, each
-/// value in an argument of its own, then `--` and the positionals. Values stay as they are. Errors
+/// value in an argument of its own, then `--` and the positionals. Values stay as they are. A flag
+/// that is switched off, by `--no-FLAG` (of `--no-FLAG` by `--FLAG`) or `--FLAG=false`, becomes
+/// `--FLAG=false`: a file of settings may have switched it on. Errors
 /// (invalid_argument): a refused flag; one option given by two spellings with different values
 /// (`-ctk f16 -ctv f32`).
 Result<NormalizedArgs> normalize_args(const Command& command, const std::vector<std::string>& args);

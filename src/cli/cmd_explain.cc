@@ -1,4 +1,5 @@
 // headrace explain: where the time of a request to a running server went.
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,19 +11,27 @@
 #include "cli/make_option.h"
 #include "cli/report.h"
 #include "cli/terminal_text.h"
+#include "server/access.h"
 #include "server/http/http_get.h"
 
 namespace headrace::cli {
 namespace {
 
 constexpr int kMaxDepth = 64;
+constexpr const char* kKeyVariable = "HEADRACE_API_KEY";
 
 struct ExplainArgs {
   std::string id;
   std::string url = "http://127.0.0.1:8080";
   std::string api_key;
+  std::string api_key_file;
   bool json = false;
 };
+
+Option secret(Option option) {
+  option.is_secret = true;
+  return option;
+}
 
 /// The message of the server's error, or nothing of use.
 std::string server_message(const std::string& body) {
@@ -41,16 +50,26 @@ Error refused(const server::HttpAnswer& answer, const std::string& where) {
     error.message = "the server answered " + std::to_string(answer.status);
   }
   if (answer.status == 404) error.code = ErrorCode::not_found;
-  if (answer.status == 401) error.hint = "give a key with --api-key";
+  if (answer.status == 401) {
+    error.hint = std::string("give a key with --api-key-file, or as ") + kKeyVariable;
+  }
   return error;
+}
+
+/// The key that was typed, else the file's, else the environment's; "" where there is none.
+Result<std::string> key_of(const ExplainArgs& args) {
+  if (!args.api_key.empty()) return args.api_key;
+  if (!args.api_key_file.empty()) return server::first_api_key(args.api_key_file);
+  const char* const set = std::getenv(kKeyVariable);
+  return std::string(set != nullptr ? set : "");
 }
 
 Result<int> explain_request(const ExplainArgs& args) {
   std::string base = args.url;
   while (base.ends_with('/')) base.pop_back();
-  HEADRACE_ASSIGN(
-      const server::HttpAnswer answer,
-      server::http_get(base + "/explain/" + server::path_segment(args.id), args.api_key));
+  HEADRACE_ASSIGN(const std::string key, key_of(args));
+  HEADRACE_ASSIGN(const server::HttpAnswer answer,
+                  server::http_get(base + "/explain/" + server::path_segment(args.id), key));
   if (answer.status != 200) return refused(answer, args.id);
   const bool is_deep = json_depth(answer.body) > kMaxDepth;
   const auto explained = nlohmann::json::parse(is_deep ? "" : answer.body, nullptr, false);
@@ -78,13 +97,16 @@ Command explain_command() {
       "prompt "
       "was computed, in whose company its tokens were, and why it ended. Of a server with keys "
       "only "
-      "the key that sent a request may ask.\n"
+      "the key that sent a request may ask: it is typed (where other users of the machine may see "
+      "it), the first of a file as serve has one, or the environment's HEADRACE_API_KEY.\n"
       "An answer's id (chatcmpl-...) names it, or what the reply's x-request-id says (req-...). "
       "Prompts are shown where the server was started with --explain-text.";
   command.options = {
       {.names = "id", .help = "The request's id", .target = &args->id, .required = true},
       make_option("--url", "URL", "Where the server is", &args->url, args->url),
-      make_option("--api-key", "KEY", "The key that sent the request", &args->api_key),
+      secret(make_option("--api-key", "KEY", "The key that sent the request", &args->api_key,
+                         "the environment's HEADRACE_API_KEY")),
+      path_option("--api-key-file", "FILE", "A file whose first key it is", &args->api_key_file),
       json_option(&args->json),
   };
   command.examples = {{"headrace explain chatcmpl-4QJk2dMZs0", "of the server on this machine"}};

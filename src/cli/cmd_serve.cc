@@ -208,7 +208,8 @@ Command serve_command() {
       "Ctrl-C or SIGTERM ends it: new requests are answered 503, those under way have --drain-time "
       "to end; a second signal ends it at once.\n"
       "A file of settings (--config) is TOML, with the names of the options as keys: port = 8081, "
-      "model = [\"small=a.gguf\", \"large=b.gguf\"]. What is typed wins over the file; "
+      "model = [\"small=a.gguf\", \"large=b.gguf\"]. What is typed wins over the file, "
+      "--no-FLAG or --FLAG=false over a flag that it sets; "
       "--print-config prints all settings as such a file.";
   add_serve_options(command.options, *args);
   command.examples = {

@@ -243,18 +243,7 @@ Result<void> apply_config(const Command& command, std::string_view text, const s
 
 Result<void> apply_config_file(const Command& command, const std::string& path,
                                const std::function<bool(const Option&)>& is_given) {
-  HEADRACE_ASSIGN(InputStream in, InputStream::open(path));
-  std::string text;
-  std::string line;
-  while (true) {
-    HEADRACE_ASSIGN(const bool has_line, in.read_line(line));
-    if (!has_line) break;
-    text += line + '\n';
-    if (text.size() > kMaxConfigBytes) {
-      return Error{ErrorCode::out_of_range, "is longer than 1 MiB, too long for settings", path,
-                   ""};
-    }
-  }
+  HEADRACE_ASSIGN(const std::string text, read_small_file(path, kMaxConfigBytes));
   return apply_config(command, text, path, is_given);
 }
 

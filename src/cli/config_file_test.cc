@@ -136,6 +136,19 @@ TEST(ConfigFile, TheCommandLineWins) {
   EXPECT_EQ(sample.state->temperature, 0.5);
 }
 
+TEST(ConfigFile, TheCommandLineSwitchesItsFlagsOff) {
+  const ConfigFile file("raw = true\n");
+  for (const char* off : {"--no-raw", "--raw=false"}) {
+    const Sample sample = with_config();
+    const auto parsed = parse_args(sample.command, {off, "--config", file.path()});
+    ASSERT_TRUE(parsed.ok()) << parsed.error().to_string();
+    EXPECT_FALSE(sample.state->raw) << off;
+  }
+  const Sample sample = with_config();
+  ASSERT_TRUE(parse_args(sample.command, {"--config", file.path()}).ok());
+  EXPECT_TRUE(sample.state->raw);
+}
+
 TEST(ConfigFile, GivesWhatIsRequired) {
   const ConfigFile file("prompt = \"x\"\n");
   Sample sample = with_config();

@@ -36,6 +36,22 @@ std::string words(const Json& from, const char* name) {
   return found != from.end() && found->is_string() ? printable(found->get<std::string>(), 300) : "";
 }
 
+/// The same as a part of a sentence: without control characters and line ends, whatever an error
+/// had.
+std::string sentence(const Json& from, const char* name) {
+  if (!from.is_object()) return "";
+  const auto found = from.find(name);
+  if (found == from.end() || !found->is_string()) return "";
+  std::string out;
+  for (const char c : found->get<std::string>()) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_gap = byte <= 0x20 || byte == 0x7f;
+    if (!is_gap) out.push_back(c);
+    if (is_gap && !out.empty() && out.back() != ' ') out.push_back(' ');
+  }
+  return printable(out, 300);
+}
+
 const Json& list(const Json& from, const char* name) {
   static const Json kNone = Json::array();
   if (!from.is_object()) return kNone;
@@ -181,7 +197,7 @@ std::string choice_text(const Json& choice, double total_ms, bool is_one_of_many
   out += decode_text(steps.decode);
   out += bound_text(choice);
   out += spread;
-  if (const std::string why = words(choice, "ended"); !why.empty()) {
+  if (const std::string why = sentence(choice, "ended"); !why.empty()) {
     out += fmt::format("  it ended: {}\n", why);
   }
   return out;
@@ -225,6 +241,10 @@ std::string explain_text(const Json& explained) {
   // The answer is sent behind the first completion's phases, where there is one alone.
   for (size_t i = 0; i < choices.size(); ++i) {
     out += choice_text(choices[i], total_ms, choices.size() > 1, i);
+  }
+  // One that failed before a completion ended has nobody else to tell why.
+  if (const std::string why = sentence(explained, "error"); !why.empty() && choices.empty()) {
+    out += fmt::format("\n  it failed: {}\n", why);
   }
   out += behind.empty() ? "" : "\n" + behind;
   out += fmt::format("  text and JSON took {:.1f} ms of it\n", format_ms);

@@ -67,6 +67,19 @@ TEST(ExplainText, ShowsPromptsWhereThereAreSome) {
   EXPECT_THAT(explain_text(explained()), Not(HasSubstr("\nprompt, ")));
 }
 
+TEST(ExplainText, TellsAnErrorInOneLine) {
+  json failed = explained();
+  failed["end"] = "failed";
+  failed["error"] = "a step\x1b[31m failed\r\n\tand was given up";
+  failed["choices"][0]["ended"] = "it failed: a step\x1b[31m failed\r\n\tand was given up";
+  EXPECT_THAT(explain_text(failed),
+              HasSubstr("it ended: it failed: a step [31m failed and was given up\n"));
+  failed["choices"] = json::array();
+  EXPECT_THAT(explain_text(failed),
+              HasSubstr("\n  it failed: a step [31m failed and was given up\n"));
+  EXPECT_THAT(explain_text(explained()), Not(HasSubstr("failed")));
+}
+
 TEST(ExplainText, SurvivesNonsense) {
   for (const char* text :
        {"{}", "[]", "null", R"({"choices": [null, 1, {}]})",

@@ -1,10 +1,11 @@
 // See parse_time.h.
 #include "cli/parse_time.h"
 
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <string>
+
+#include "base/read_number.h"
 
 namespace headrace::cli {
 namespace {
@@ -12,9 +13,7 @@ namespace {
 /// The number that is the whole of `text`.
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return read_number(text, value) == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 /// `digits` digits at `at`, or nothing.

@@ -94,6 +94,36 @@ TEST(Parser, TheLastOfTwoCounts) {
   EXPECT_EQ(parse({"--raw", "--raw"}).raw, true);
 }
 
+TEST(Parser, FlagsCanBeSwitchedOff) {
+  EXPECT_TRUE(parse({"--raw=true"}).raw);
+  EXPECT_TRUE(parse({"--no-raw", "--raw"}).raw);
+  EXPECT_TRUE(parse({"--no-raw=false"}).raw);
+  for (const Args& args :
+       std::vector<Args>{{"--raw=false"}, {"--no-raw"}, {"--raw", "--no-raw"}, {"--no-raw=true"}}) {
+    const Sample sample = make_sample();
+    sample.state->raw = true;
+    const auto parsed = parse_args(sample.command, args);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().to_string();
+    EXPECT_FALSE(sample.state->raw) << args.front();
+  }
+  // What has a value is no flag, and what is not there has no opposite.
+  EXPECT_EQ(fault({"--no-temp"}).find("--no-temp: unknown option"), 0U);
+  EXPECT_EQ(fault({"--no-such"}).find("--no-such: unknown option"), 0U);
+}
+
+TEST(Parser, AFlagThatSaysNoHasAnOpposite) {
+  for (const char* name : {"--page", "--webui"}) {
+    Sample sample = make_sample();
+    bool no_page = true;
+    sample.command.options.push_back({.names = "--no-page,--no-webui", .target = &no_page});
+    const auto parsed = parse_args(sample.command, {name});
+    ASSERT_TRUE(parsed.ok()) << parsed.error().to_string();
+    EXPECT_FALSE(no_page) << name;
+    EXPECT_TRUE(parse_args(sample.command, {"--no-page"}).ok());
+    EXPECT_TRUE(no_page);
+  }
+}
+
 TEST(Parser, SpellingsOfOtherEngines) {
   EXPECT_EQ(parse({"-np", "4"}).parallel, 4);
   EXPECT_EQ(parse({"-np=4"}).parallel, 4);
@@ -156,7 +186,9 @@ TEST(Parser, BadValuesSayWhatWasExpected) {
             "--top-k: expected a whole number that fits in 64 bits, got '99999999999999999999'");
   EXPECT_EQ(fault({"--kv-type", "f61"}),
             "--kv-type: expected f16 or f32, got 'f61' (did you mean 'f16'?)");
-  EXPECT_EQ(fault({"--raw=1"}), "--raw: takes no value");
+  EXPECT_EQ(fault({"--raw=1"}), "--raw: takes no value but true or false");
+  EXPECT_EQ(fault({"--raw="}), "--raw: takes no value but true or false");
+  EXPECT_EQ(fault({"--no-raw=1"}), "--no-raw: takes no value but true or false");
   EXPECT_EQ(fault({"-m", ""}), "-m: expected a file or a model's name, got ''");
   EXPECT_EQ(fault({"--system="}), "--system: expected a file's name, got ''");
 }

@@ -2,11 +2,11 @@
 #include "cli/sampling_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <string_view>
 #include <utility>
 
+#include "base/read_number.h"
 #include "cli/make_option.h"
 
 namespace headrace::cli {
@@ -20,15 +20,13 @@ Result<std::pair<TokenId, float>> parse_bias(const std::string& text) {
                     "--logit-bias", "for example --logit-bias 1234=-5"};
   const size_t equals = text.find('=');
   if (equals == std::string::npos) return wrong;
-  const char* const end = text.data() + text.size();
+  const std::string_view words = text;
   TokenId id = 0;
-  const auto [id_end, id_error] = std::from_chars(text.data(), text.data() + equals, id);
-  if (id_error != std::errc() || id_end != text.data() + equals) return wrong;
+  if (read_number(words.substr(0, equals), id) != std::errc()) return wrong;
+  std::string_view bias = words.substr(equals + 1);
+  if (bias.starts_with('+')) bias.remove_prefix(1);
   float value = 0;
-  const char* begin = text.data() + equals + 1;
-  if (begin != end && *begin == '+') ++begin;
-  const auto [value_end, value_error] = std::from_chars(begin, end, value);
-  if (value_error != std::errc() || value_end != end) return wrong;
+  if (read_number(bias, value) != std::errc()) return wrong;
   return std::pair<TokenId, float>{id, value};
 }
 

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <string_view>
 #include <type_traits>
 
 #include "base/nearest_word.h"
+#include "base/read_number.h"
 #include "cli/terminal_text.h"
 
 namespace headrace::cli {
@@ -49,16 +50,15 @@ template <class Number>
 Result<Number> parse_number(const Option& option, const std::string& text) {
   const std::string kind = std::is_floating_point_v<Number> ? "a number" : "a whole number";
   const std::string expected = kind + range_text(option);
-  const char* begin = text.data();
-  const char* end = begin + text.size();
-  // from_chars takes no plus sign; people write one.
-  if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
+  std::string_view digits = text;
+  // People write a plus sign.
+  if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);
   Number value{};
-  const auto [stop, error] = std::from_chars(begin, end, value);
+  const std::errc error = read_number(digits, value);
   if (error == std::errc::result_out_of_range) {
     return bad_value(expected + " that fits in 64 bits", text);
   }
-  if (error != std::errc() || stop != end || begin == end) return bad_value(expected, text);
+  if (error != std::errc()) return bad_value(expected, text);
   if constexpr (std::is_floating_point_v<Number>) {
     if (!std::isfinite(value)) return bad_value("a finite number" + range_text(option), text);
   }
@@ -124,7 +124,7 @@ struct Store {
   const std::string& text;
 
   Result<void> operator()(bool* target) const {
-    *target = true;
+    *target = text != "false";
     return {};
   }
   Result<void> operator()(int64_t* target) const {

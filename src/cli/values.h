@@ -8,9 +8,9 @@
 
 namespace headrace::cli {
 
-/// Stores `text` in the option's target (a vector appends). Errors (invalid_argument): not a
-/// number, not one of the choices, outside min_value and max_value, no text where a file or model
-/// is named. `where` is left empty.
+/// Stores `text` in the option's target (a vector appends; a flag is on unless it is "false").
+/// Errors (invalid_argument): not a number, not one of the choices, outside min_value and
+/// max_value, no text where a file or model is named. `where` is left empty.
 Result<void> store_value(const Option& option, const std::string& text);
 
 }  // namespace headrace::cli

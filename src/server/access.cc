@@ -6,10 +6,10 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/os/input_stream.h"
+#include "base/read_number.h"
 
 namespace headrace::server {
 namespace {
@@ -32,6 +32,19 @@ std::string in_lower_case(std::string_view text) {
   return out;
 }
 
+/// Takes the first line off `text`.
+std::string_view next_line(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+Error no_key(const std::string& name) {
+  return {ErrorCode::invalid_argument, "has no key, so that nobody could ask", name,
+          "put one on each line"};
+}
+
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> out;
   while (true) {
@@ -45,13 +58,10 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 template <class Int>
-bool read_number(std::string_view text, Int least, Int most, Int& to) {
-  Int value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return false;
-  if (value < least || value > most) return false;
-  to = value;
-  return true;
+bool set_number(std::string_view text, Int least, Int most, Int& to) {
+  const auto value = number_within(text, least, most);
+  to = value.value_or(to);
+  return value.has_value();
 }
 
 bool read_setting(std::string_view word, ApiKey& key) {
@@ -64,9 +74,9 @@ bool read_setting(std::string_view word, ApiKey& key) {
     return true;
   }
   if (name == "max-requests") {
-    return read_number<int64_t>(value, 1, 1'000'000, key.max_requests);
+    return set_number<int64_t>(value, 1, 1'000'000, key.max_requests);
   }
-  if (name == "priority") return read_number(value, -8, 8, key.priority);
+  if (name == "priority") return set_number(value, -8, 8, key.priority);
   return false;
 }
 
@@ -83,9 +93,7 @@ Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::str
                                            size_t num_before) {
   std::vector<ApiKey> out;
   for (int64_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const auto words = words_of(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto words = words_of(next_line(text));
     if (words.empty() || words.front().starts_with('#')) continue;
     const std::string where = fmt::format("{}:{}", name, number);
     ApiKey key = api_key(words.front(), fmt::format("key-{}", num_before + out.size() + 1));
@@ -100,27 +108,23 @@ Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::str
     }
     out.push_back(std::move(key));
   }
-  if (out.empty()) {
-    return Error{ErrorCode::invalid_argument, "has no key, so that nobody could ask", name,
-                 "put one on each line"};
-  }
+  if (out.empty()) return no_key(name);
   return out;
 }
 
 Result<std::vector<ApiKey>> read_api_keys(const std::string& path, size_t num_before) {
-  HEADRACE_ASSIGN(InputStream in, InputStream::open(path));
-  std::string text;
-  std::string line;
-  while (true) {
-    HEADRACE_ASSIGN(const bool has_line, in.read_line(line));
-    if (!has_line) break;
-    text += line + '\n';
-    if (text.size() > kMaxKeyFileBytes) {
-      return Error{ErrorCode::out_of_range, "is longer than 1 MiB, too long for a file of keys",
-                   path, ""};
-    }
-  }
+  HEADRACE_ASSIGN(const std::string text, read_small_file(path, kMaxKeyFileBytes));
   return parse_api_keys(text, path, num_before);
+}
+
+Result<std::string> first_api_key(const std::string& path) {
+  HEADRACE_ASSIGN(const std::string text, read_small_file(path, kMaxKeyFileBytes));
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const auto words = words_of(next_line(rest));
+    if (!words.empty() && !words.front().starts_with('#')) return std::string(words.front());
+  }
+  return no_key(path);
 }
 
 std::string_view given_key(const HttpRequest& request) {

@@ -31,6 +31,10 @@ Result<std::vector<ApiKey>> read_api_keys(const std::string& path, size_t num_be
 Result<std::vector<ApiKey>> parse_api_keys(std::string_view text, const std::string& name,
                                            size_t num_before = 0);
 
+/// The first key of such a file, for who asks a server; the other lines may be anything. Errors:
+/// those of reading, and invalid_argument where there is none.
+Result<std::string> first_api_key(const std::string& path);
+
 /// The key that a request carries, "Authorization: Bearer KEY" or "X-Api-Key: KEY"; "" where none.
 std::string_view given_key(const HttpRequest& request);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
 #include <string>
 
 namespace headrace::server {
@@ -53,6 +55,18 @@ TEST(ApiKeys, FaultsNameTheLine) {
   }
   EXPECT_FALSE(parse_api_keys("same\nsame\n", "k").ok());
   EXPECT_FALSE(parse_api_keys("# nothing\n", "k").ok());
+}
+
+TEST(ApiKeys, FirstOfAFile) {
+  const std::string path = testing::TempDir() + "first_key_test";
+  std::ofstream(path) << "# ours\r\n\n  first owner=web\r\nsecond\n";
+  const auto key = first_api_key(path);
+  ASSERT_TRUE(key.ok()) << key.error().to_string();
+  EXPECT_EQ(*key, "first");
+  std::ofstream(path) << "# nothing\n";
+  EXPECT_FALSE(first_api_key(path).ok());
+  std::remove(path.c_str());
+  EXPECT_FALSE(first_api_key(path).ok());
 }
 
 TEST(HostName, IsWithoutPort) {

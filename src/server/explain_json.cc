@@ -130,6 +130,7 @@ Json explain_json(const RequestTrace& trace, const ModelEntry* model) {
               {"total_ms", trace.sent_ms},
               {"first_token_ms", trace.first_token_ms},
               {"sent_bytes", trace.sent_bytes}};
+  if (!trace.error.empty()) out["error"] = trace.error;
   out["phases"] = {phase("tokenize", 0, trace.tokenized_ms),
                    phase("submit", trace.tokenized_ms, trace.submitted_ms - trace.tokenized_ms),
                    phase("format", 0, trace.format_ms),

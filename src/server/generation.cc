@@ -177,8 +177,13 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     for (size_t i = 0; i < streams_.size(); ++i) {
       model_->pump->add(streams_[i], weak_from_this(), i);
     }
-    if (request_->params.is_streamed && request_->params.timeout_ms == 0) {
-      exchange_->post_after(kBeginAnyway, [weak = weak_from_this()] {
+    if (request_->params.is_streamed) {
+      // A limit of time that passes is answered by a status (504) as long as that keeps nobody
+      // without a sign of life for longer than the operator wants; then by an event.
+      const milliseconds keep_alive = state_.options.keep_alive;
+      const bool has_limit = request_->params.timeout_ms > 0;
+      const milliseconds patience = has_limit ? keep_alive : std::min(kBeginAnyway, keep_alive);
+      exchange_->post_after(patience, [weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->begin_stream();
       });
     }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "api/error_json.h"
 #include "server/logged_exchange.h"
 
 namespace headrace::server {
@@ -51,7 +52,7 @@ void GenerationRecord::note(size_t stream, const Event& event, const api::Answer
   } else if (const auto* finish = std::get_if<FinishEvent>(&event)) {
     note_finish(stream, *finish, answer);
   } else if (const auto* error = std::get_if<ErrorEvent>(&event)) {
-    trace_.error = error->error.message;
+    trace_.error = api::api_error(error->error).message;  // as its client reads it
   }
 }
 
@@ -95,7 +96,11 @@ void GenerationRecord::conclude(bool is_submitted) {
 void GenerationRecord::keep() {
   const bool has_failed = !trace_.error.empty();
   if (end_ == ExchangeEnd::client_gone) state_.metrics.count_gone(trace_.model, phase());
-  if (end_ == ExchangeEnd::complete && !has_failed) state_.metrics.count_answered(trace_);
+  if (end_ == ExchangeEnd::complete && !has_failed) {
+    state_.metrics.count_answered(trace_);
+  } else {
+    state_.metrics.count_unanswered(trace_, num_completions());
+  }
   trace_.end = end_ == ExchangeEnd::complete && has_failed ? "failed" : end_name(end_);
   if (state_.options.keeps_prompts) {
     for (const Request& each : request_->requests) trace_.prompts.push_back(each.prompt);
@@ -129,6 +134,10 @@ void GenerationRecord::note_prompts() {
     record_.prompt_tokens += each.stats.prompt_tokens;
     record_.cached_tokens += each.stats.cached_tokens;
   }
+}
+
+size_t GenerationRecord::num_completions() const {
+  return request_->requests.size() * static_cast<size_t>(request_->params.num_choices);
 }
 
 GonePhase GenerationRecord::phase() const {

@@ -48,6 +48,7 @@ class GenerationRecord {
   void log(const std::string& end);
   void note_finish(size_t stream, const FinishEvent& finish, const api::Answer& answer);
   void note_prompts();
+  size_t num_completions() const;
   GonePhase phase() const;
 
   ServerState& state_;

@@ -54,6 +54,11 @@ Labels labels_of(const std::string& model) {
   return {{"model_name", model}, {"engine", "0"}};
 }
 
+/// vLLM's words for it.
+std::string finished_reason(FinishReason reason) {
+  return reason == FinishReason::cancelled ? "abort" : std::string(finish_reason_name(reason));
+}
+
 }  // namespace
 
 struct Metrics::Families {
@@ -89,6 +94,10 @@ struct Metrics::Families {
       counter("headrace:clients_gone_total", "Clients that went before their answer, by phase.");
   CounterFamily& refused =
       counter("headrace:requests_refused_total", "Requests that were refused, by status.");
+
+  void count_finished(const std::string& model, const std::string& reason) {
+    success.Add({{"model_name", model}, {"engine", "0"}, {"finished_reason", reason}}).Increment();
+  }
 };
 
 Metrics::Metrics() : families_(std::make_unique<Families>()) {}
@@ -109,11 +118,7 @@ void Metrics::count_answered(const RequestTrace& trace) {
   for (const TraceChoice& choice : trace.choices) {
     completion_tokens += choice.stats.completion_tokens;
     observe(to.decode, time_buckets(), choice.stats.decode_ms * 1e-3);
-    to.success
-        .Add({{"model_name", trace.model},
-              {"engine", "0"},
-              {"finished_reason", std::string(finish_reason_name(choice.reason))}})
-        .Increment();
+    to.count_finished(trace.model, finished_reason(choice.reason));
     const auto prompt = static_cast<size_t>(choice.prompt);
     if (prompt >= seen.size()) seen.resize(prompt + 1);
     if (seen[prompt]) continue;
@@ -124,6 +129,19 @@ void Metrics::count_answered(const RequestTrace& trace) {
   }
   observe(to.prompt, length_buckets(), static_cast<double>(prompt_tokens));
   observe(to.generation, length_buckets(), static_cast<double>(completion_tokens));
+}
+
+void Metrics::count_unanswered(const RequestTrace& trace, size_t num_completions) {
+  const std::string otherwise = trace.error.empty() ? "abort" : "error";
+  size_t num_counted = 0;
+  for (const TraceChoice& choice : trace.choices) {
+    if (choice.reason == FinishReason::cancelled || num_counted == num_completions) continue;
+    families_->count_finished(trace.model, finished_reason(choice.reason));
+    ++num_counted;
+  }
+  for (; num_counted < num_completions; ++num_counted) {
+    families_->count_finished(trace.model, otherwise);
+  }
 }
 
 void Metrics::observe_gaps(const std::string& model, std::span<const double> seconds) {

@@ -34,6 +34,9 @@ class Metrics {
 
   // From any thread.
   void count_answered(const RequestTrace& trace);
+  /// One of so many completions whose client did not get all of them: those that had ended count as
+  /// they ended, the others as "abort", or "error" where the request failed.
+  void count_unanswered(const RequestTrace& trace, size_t num_completions);
   /// Time between two tokens of one completion.
   void observe_gaps(const std::string& model, std::span<const double> seconds);
   void count_gone(const std::string& model, GonePhase phase);

@@ -68,15 +68,15 @@ class ServerImpl final : public Server {
     handlers.decorate = [this](const HttpRequest& request, HttpReply& reply) {
       allow_origin(state_, request, reply);
     };
-    handlers.error_body = [this](int status, const std::string& message) {
-      // What the HTTP layer refuses by itself has no request; 500 is an exchange's, which is told
-      // of when it is over.
-      if (status != 500) {
-        log_refusal({}, status);
-        state_.metrics.count_refused(status);
-      }
-      return error_body(status, message);
+    handlers.refusal = [this](const HttpRequest& request, int status, const std::string& message) {
+      HttpReply refusal =
+          status == 503 ? unavailable_reply(message, 1) : error_reply(status, message);
+      allow_origin(state_, request, refusal);
+      state_.metrics.count_refused(status);
+      log_refusal(record_of(request, ""), status);
+      return refusal;
     };
+    handlers.error_body = error_body;
     handlers.headers = {{"Server", "headrace/" + state_.options.version},
                         {"X-Content-Type-Options", "nosniff"}};
     state_.http_stats = [this] { return http_ ? http_->stats() : HttpStats(); };

@@ -384,8 +384,29 @@ class DeadlineTest(ServerTest):
         self.assertNotIn("[DONE]", events)
         self.server.wait_until_idle()
 
+    def test_signs_of_life_before_the_first_token(self):
+        server = self.start("slow", "-np", "1", "--keep-alive", "0.2")
+        with server.connect() as first, server.connect() as second:
+            first.request("POST", COMPLETIONS, {**LONG, "stream": True})
+            server.wait_until(lambda: server.num_running() == 1, "that one runs")
+            # Too soon for a stream: the time that has passed is a status.
+            self.assert_error(server.post(COMPLETIONS, {**SHORT, "timeout_ms": 50, "stream": True}), 504)
+            second.request("POST", COMPLETIONS, {**SHORT, "timeout_ms": 2000, "stream": True})
+            status, headers = second.head()
+            self.assertEqual(status, 200)
+            self.assertIn("text/event-stream", headers["content-type"])
+            chunks = list(iter(second.chunk, b""))
+            self.assertIn(b": keep-alive\n\n", chunks)
+            event = chunks[-1].decode()
+            self.assertEqual(json.loads(event.partition("data: ")[2])["error"]["code"], "deadline_exceeded", chunks)
+            self.assertNotIn(b"[DONE]", b"".join(chunks))
+        server.wait_until_idle()
+
     def test_whole_answers(self):
+        failed = self.server.metric("vllm:request_success_total", finished_reason="error")
         self.assert_error(self.server.post(COMPLETIONS, {**LONG, "timeout_ms": 1000}), 504)
+        self.server.wait_until(lambda: self.server.metric(
+            "vllm:request_success_total", finished_reason="error") == failed + 1, "that it is counted")
         self.assertEqual(self.server.post(COMPLETIONS, {**SHORT, "timeout_ms": 100_000}).status, 200)
 
 
@@ -397,11 +418,14 @@ class ClientGoneTest(ServerTest):
     def leave(self, phase, body, is_there):
         """A client that goes as soon as `is_there` holds; counted for `phase`, and nothing runs on."""
         before = self.server.metric(self.gone, phase=phase)
+        aborted = self.server.metric("vllm:request_success_total", finished_reason="abort")
         with self.server.connect() as connection:
             connection.request("POST", COMPLETIONS, body)
             self.server.wait_until(lambda: is_there(connection), "the phase")
         self.server.wait_until(lambda: self.server.metric(self.gone, phase=phase) == before + 1,
                                f"that the one gone in {phase} is counted")
+        self.server.wait_until(lambda: self.server.metric(
+            "vllm:request_success_total", finished_reason="abort") == aborted + 1, "that it is told as aborted")
 
     def test_in_the_queue(self):
         with self.server.connect() as first:
@@ -531,6 +555,81 @@ class AccessTest(ServerTest):
         headers = self.server.get("/").headers
         self.assertIn("default-src", headers["content-security-policy"])
         self.assertEqual(headers["x-content-type-options"], "nosniff")
+
+
+    def explain(self, *args, **env):
+        return subprocess.run([harness.BINARY, "explain", *args, "--url", f"http://127.0.0.1:{self.server.port}"],
+                              capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, **env})
+
+    def test_where_explain_has_its_key_from(self):
+        name = self.server.post(CHAT, USER, {"X-Api-Key": "right"}).json()["id"]
+        keys = self.folder / "explain-keys.txt"
+        keys.write_text("# ours\nright owner=a\nother\n")
+        done = self.explain(name)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("HEADRACE_API_KEY", done.stderr)
+        for args, env in ((("--api-key", "right"), {}), (("--api-key-file", keys), {}),
+                          ((), {"HEADRACE_API_KEY": "right"}),
+                          (("--api-key-file", keys), {"HEADRACE_API_KEY": "wrong"}),  # what is typed wins
+                          (("--api-key", "right", "--api-key-file", "/none"), {})):
+            done = self.explain(name, *args, **env)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(name, done.stdout)
+        self.assertEqual(self.explain(name, "--api-key", "wrong", HEADRACE_API_KEY="right").returncode, 1)
+        done = self.explain(name, "--api-key-file", "/none")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("/none", done.stderr)
+
+
+class EarlyRefusalTest(ServerTest):
+    """What is refused before anybody looks at the request itself."""
+    options = ("--allowed-origin", "https://page.example", "--log-json", "--body-timeout", "1",
+               "--header-timeout", "1")
+
+    def refusals(self, origin):
+        """Each kind, with what a page of `origin` gets: status, method and path, and the reply."""
+        own = {"Origin": origin}
+        many = {**own, **{f"X-{i}": "a" for i in range(70)}}
+        for status, method, path, headers, rest in (
+                (413, "POST", CHAT, {**own, "Content-Length": str(9 * MIB)}, b""),
+                (413, "POST", "/tokenize", {**own, "Transfer-Encoding": "chunked"}, b"900001\r\n"),
+                (408, "POST", "/detokenize", {**own, "Content-Length": "100"}, b"1"),
+                (400, "POST", COMPLETIONS, {**own, "Transfer-Encoding": "chunked"}, b"zz\r\n"),
+                (400, "GET", "/props", {**own, "Host": None}, b""),
+                (501, "PUT", "/slots", {**own, "Transfer-Encoding": "gzip"}, b""),
+                (417, "POST", "/completion", {**own, "Content-Length": "2", "Expect": "a-pony"}, b""),
+                (431, "GET", "/metrics", many, b""),
+                (431, "GET", "/health", {**own, "X-Long": "a" * 17_000}, b""),
+        ):
+            with self.server.connect() as connection:
+                connection.request(method, path, None, headers)
+                connection.send(rest)
+                reply = connection.reply()
+            yield status, method, path, reply
+
+    def test_a_page_can_read_why(self):
+        for status, _, path, reply in self.refusals("https://page.example"):
+            self.assert_error(reply, status)
+            self.assertEqual(reply.headers.get("access-control-allow-origin"), "https://page.example", path)
+        for status, _, path, reply in self.refusals("https://evil.example"):
+            self.assertIn(reply.status, (status, 403), path)  # where the gate comes first
+            self.assertNotIn("access-control-allow-origin", reply.headers, path)
+
+    def test_the_log_says_what_was_asked(self):
+        self.server = self.start("tiny", *self.options)  # fewer than are logged in a second
+        for status, method, path, reply in self.refusals("https://page.example"):
+            name = reply.headers["x-request-id"]
+            self.server.wait_until(lambda: name in self.server.text(), "that it is logged")
+            line = json.loads(next(line for line in self.server.text().splitlines() if name in line))
+            told = {"status": status, "method": method, "path": path, "end": "refused"}
+            self.assertEqual({key: line[key] for key in told}, told)
+
+    def test_the_log_does_without_a_header(self):
+        with self.server.connect() as connection:
+            reply = connection.reply()
+        self.assert_error(reply, 408)
+        name = reply.headers["x-request-id"]
+        self.server.wait_until(lambda: name in self.server.text(), "that it is logged")
 
 
 class LogTest(ServerTest):
@@ -723,7 +822,8 @@ class SocketTest(ServerTest):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out",
                         certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
                         "subjectAltName=DNS:localhost"], check=True, capture_output=True)
-        server = self.start("tiny", "--tls-cert", certificate, "--tls-key", key)
+        server = self.start("tiny", "--tls-cert", certificate, "--tls-key", key, "--header-timeout", "2",
+                            "--idle-timeout", "2", "--stall-timeout", "2")
         context = ssl.create_default_context(cafile=certificate)
         with server.connect(context=context) as connection:
             connection.request("POST", CHAT, USER)
@@ -739,8 +839,65 @@ class SocketTest(ServerTest):
                 connection.request("GET", "/livez")
                 self.assertEqual(connection.reply().status, 200)
             silent.send(b"\x16\x03")
-        server.terminate()
+        self.check_ends(server, context)
         self.assertEqual(server.wait(), 0, server.text())
+
+    def check_ends(self, server, context):
+        """TLS says the end of what ends as it should, and only of that."""
+        @contextlib.contextmanager
+        def connection():
+            with server.connect() as connection:
+                connection.socket = context.wrap_socket(connection.socket, server_hostname="localhost",
+                                                        suppress_ragged_eofs=False)
+                connection.file = connection.socket.makefile("rb")
+                yield connection
+
+        def is_cut_from_below(tls):
+            """Whether the connection ends, though its client says nothing of its own end."""
+            below = socket.socket(fileno=os.dup(tls.fileno()))
+            with below:
+                below.settimeout(PATIENCE)
+                try:
+                    return below.recv(1) == b""
+                except ConnectionResetError:
+                    return True
+
+        def num_cut():
+            with connection() as asks:
+                asks.request("GET", "/metrics", headers={"Connection": "close"})
+                lines = asks.reply().body.decode().splitlines()
+            return next(float(line.rsplit(" ", 1)[1]) for line in lines
+                        if line.startswith("headrace:slow_clients_total"))
+
+        with connection() as asked:
+            asked.request("GET", "/livez", headers={"Connection": "close"})
+            self.assertEqual(asked.reply().status, 200)
+            self.assertEqual(asked.file.read(), b"")  # an end without a word would raise
+            self.assertTrue(is_cut_from_below(asked.socket))
+        with connection() as refused:
+            refused.request("POST", CHAT, None, {"Content-Length": str(9 * MIB)})
+            refused.send(b" " * MIB)
+            self.assert_error(refused.reply(), 413)
+            self.assertEqual(refused.file.read(), b"")
+        with connection() as late:
+            late.send("GET /livez HTTP/1.1\r\nHost: local")
+            self.assert_error(late.reply(), 408)
+            self.assertEqual(late.file.read(), b"")
+        with connection() as idle:
+            idle.request("GET", "/livez")
+            self.assertEqual(idle.reply().status, 200)
+            self.assertEqual(idle.file.read(), b"")
+        with connection() as stuck:
+            stuck.request("POST", COMPLETIONS, {**LONG, "stream": True, "logprobs": 20, "n": 4, "max_tokens": 3500},
+                          version="1.0")
+            server.wait_until(lambda: num_cut() == 1, "that it is cut")
+            with self.assertRaises((ssl.SSLEOFError, ConnectionResetError)):
+                stuck.file.read()  # under HTTP/1.0 nothing else tells it from a whole answer
+        with connection() as idle:
+            idle.request("GET", "/livez")
+            self.assertEqual(idle.reply().status, 200)
+            server.terminate()
+            self.assertEqual(idle.file.read(), b"")
 
 
 if __name__ == "__main__":

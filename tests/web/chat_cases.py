@@ -143,6 +143,67 @@ class ChatTest(PageTest):
             exported = json.loads(next(pathlib.Path(folder).glob("*.json")).read_text())
         self.assertEqual({node["role"] for node in exported["nodes"].values()}, {"user", "assistant"})
 
+    def import_file(self, content):
+        with tempfile.NamedTemporaryFile(suffix=".json") as file:
+            file.write(content if isinstance(content, bytes) else json.dumps(content).encode())
+            file.flush()
+            self.browser.find("#import-file").send_keys(file.name)
+            self.browser.until(lambda: self.browser.find("#import-file").get_attribute("value") == "", "not taken")
+            self.browser.until(lambda: self.browser.all(".toast") or self.browser.all(".message"), "not read")
+
+    def test_import(self):
+        markup = "<img src=x onerror='window.harm = 1'>**bold**"
+        first, second, third = ({"id": name, "parent": parent, "role": role, "text": text, "time": time, **more}
+                                for name, parent, role, text, time, more in (
+                                    ("a", "root", "user", "Name a river.", 1, {}),
+                                    ("b", "a", "assistant", "The Elbe.", 2, {"status": "done", "usage": "none"}),
+                                    ("c", "a", "assistant", markup, 3, {"status": "streaming", "warnings": [1, "so"]})))
+        file = {"format": 1, "id": "x", "title": "Rivers", "model": "gone", "updated": 5,
+                "settings": {"system": "Be brief.", "temperature": 9, "top_k": 5, "other": 1},
+                "nodes": {"a": first, "b": second, "c": third}, "chosen": {"a": "c", "root": "nothing"}}
+        self.assertEqual(self.browser.find("#import-button").get_attribute("aria-label"), "Import a conversation")
+        self.import_file(file)
+        self.browser.until(lambda: len(self.browser.all(".message")) == 2, "not shown")
+        self.assertEqual(self.browser.find(".bubble").text, "Name a river.")
+        answer = self.browser.find(".answer")
+        self.assertEqual(answer.get_attribute("data-status"), "cut")  # nobody writes it any more
+        self.assertIn("2 / 2", answer.text)
+        self.assertIn("so", answer.text)
+        self.assertEqual(len(answer.find_elements("css selector", ".prose img")), 0)
+        self.assertIsNone(self.browser.run("return window.harm"))
+        self.assertNotIn(answer.get_attribute("data-node"), "abc")
+        self.browser.click("#settings-button")
+        values = {name: self.browser.until_there(f"#set-{name}").get_attribute("value")
+                  for name in ("system", "temperature", "top_k")}
+        self.assertEqual(values, {"system": "Be brief.", "temperature": "", "top_k": "5"})
+        self.browser.find("#settings").send_keys(Keys.ESCAPE)
+        # Again, it is another one; and it is kept.
+        name = self.browser.run("return location.hash")
+        self.import_file(file)
+        self.browser.until(lambda: self.browser.run("return location.hash") != name, "not another")
+        self.browser.until(lambda: len(self.browser.all("#conversations li")) == 2, "not two")
+        self.browser.driver.refresh()
+        self.browser.until(lambda: len(self.browser.all(".message")) == 2, "not kept")
+
+    def test_import_of_what_is_none(self):
+        node = {"id": "a", "parent": "root", "role": "user", "text": "x", "time": 1}
+        whole = {"format": 1, "nodes": {"a": node}}
+        for content, words in ((b"{", "not JSON"), (b"\xff\xfe", "not JSON"), ([], "no conversation"), ({}, "no conversation"),
+                               ({**whole, "format": 2}, "another version"), ({**whole, "nodes": {}}, "no messages"),
+                               ({**whole, "nodes": {"a": {**node, "text": 1}}}, "a message that is none"),
+                               ({**whole, "nodes": {"a": {**node, "role": "system"}}}, "a message that is none"),
+                               ({**whole, "nodes": {"b": node}}, "a message that is none"),
+                               ({**whole, "nodes": {"a": {**node, "parent": "a"}}}, "no conversation, so"),
+                               ({**whole, "nodes": {"a": {**node, "parent": "b"}}}, "no conversation, so"),
+                               ({**whole, "nodes": {"root": {**node, "id": "root"}}}, "no conversation, so"),
+                               (b" " * ((16 << 20) + 1), "more than 16 MiB")):
+            with self.subTest(words=words, content=content[:60] if isinstance(content, bytes) else content):
+                self.browser.run("document.getElementById('toasts').replaceChildren()")
+                self.import_file(content)
+                self.assertIn(words, self.browser.find(".toast").text)
+        self.assertEqual(self.browser.all("#conversations li"), [])
+        self.assertEqual(self.browser.all(".message"), [])
+
     def test_switch_model(self):
         names = [each.get_attribute("value") for each in self.browser.all("#model option")]
         if len(names) < 2:

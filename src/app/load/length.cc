@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/load/expected_error.h"
+#include "base/read_number.h"
 
 namespace headrace {
 namespace {
@@ -24,10 +25,7 @@ std::optional<double> number(std::string_view text) {
 
 std::optional<int64_t> whole(std::string_view text) {
   int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
+  return read_number(text, value) == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 /// None at all, or one that makes a difference.

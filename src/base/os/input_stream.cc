@@ -122,6 +122,22 @@ Result<InputStream::Line> InputStream::read_line(std::string& line, size_t max_b
   return has_end ? Line::whole : Line::unended;
 }
 
+Result<std::string> read_small_file(const std::string& path, size_t max_bytes) {
+  HEADRACE_ASSIGN(InputStream in, InputStream::open(path));
+  std::string out;
+  std::array<char, 4096> piece{};
+  while (true) {
+    HEADRACE_ASSIGN(const size_t count, in.read(piece));
+    if (count == 0) return out;
+    if (count > max_bytes - out.size()) {
+      return Error{ErrorCode::out_of_range,
+                   "is longer than the " + std::to_string(max_bytes) + " bytes that it may have",
+                   path, ""};
+    }
+    out.append(piece.data(), count);
+  }
+}
+
 void fill_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;

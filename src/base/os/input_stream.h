@@ -65,6 +65,10 @@ class InputStream {
   uint64_t line_bytes_ = 0;
 };
 
+/// All of a file that may have no more than `max_bytes`. Errors: those of open() and read();
+/// out_of_range (it has more).
+Result<std::string> read_small_file(const std::string& path, size_t max_bytes);
+
 /// Puts a stand-in on each of the descriptors 0, 1 and 2 that is closed, so that no file opened
 /// later takes its place: using it is then an error. For the beginning of main.
 void fill_standard_descriptors();

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "base/os/test_file.h"
@@ -112,6 +115,21 @@ TEST(InputStream, StandardInputThatCannotBeRead) {
   const auto count = InputStream::standard_input().read(buffer);
   ASSERT_FALSE(count.ok());
   EXPECT_NE(count.error().message.find("closed"), std::string::npos);
+}
+
+TEST(ReadSmallFile, TakesAllOrNothing) {
+  const std::string path = testing::TempDir() + "small_file_test";
+  const std::string text = "a\r\nb\n" + std::string(9000, 'x') + '\0';
+  std::ofstream(path, std::ios::binary) << text;
+  const auto whole = read_small_file(path, text.size());
+  ASSERT_TRUE(whole.ok()) << whole.error().to_string();
+  EXPECT_EQ(*whole, text);
+  const auto longer = read_small_file(path, text.size() - 1);
+  ASSERT_FALSE(longer.ok());
+  EXPECT_EQ(longer.error().code, ErrorCode::out_of_range);
+  EXPECT_EQ(longer.error().where, path);
+  std::remove(path.c_str());
+  EXPECT_FALSE(read_small_file(path, 10).ok());
 }
 
 TEST(StandardDescriptors, WhatIsClosedIsFilledAndFails) {

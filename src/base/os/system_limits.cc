@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/os/pin_thread.h"
+#include "base/read_number.h"
 
 namespace headrace {
 namespace {
@@ -28,9 +28,7 @@ std::optional<std::string> read_text(const std::string& path) {
 std::optional<int64_t> parse_int(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return read_number(text, value) == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 // The folders of our control group and of all its parents, for one controller ("" is version 2).

@@ -30,6 +30,8 @@ class AnyStream {
   virtual void start_handshake(Done done) = 0;
   virtual void start_read(asio::mutable_buffer buffer, Done done) = 0;
   virtual void start_write(asio::const_buffer buffer, Done done) = 0;
+  /// Says that nothing more is sent, where the stream has a way to, and waits for the same.
+  virtual void start_shutdown(Done done) = 0;
 
   executor_type get_executor() { return socket().get_executor(); }
 
@@ -49,6 +51,11 @@ class AnyStream {
   auto async_handshake(Token&& token) {
     return started(std::forward<Token>(token),
                    [this](Done done) { start_handshake(std::move(done)); });
+  }
+  template <class Token>
+  auto async_shutdown(Token&& token) {
+    return started(std::forward<Token>(token),
+                   [this](Done done) { start_shutdown(std::move(done)); });
   }
 
  private:

@@ -32,6 +32,9 @@ using Local = asio::local::stream_protocol;
 constexpr int kBacklog = 1024;
 constexpr uint64_t kOtherFiles = 256;  ///< models, libraries, logs
 constexpr std::chrono::milliseconds kAcceptAgain{100};
+/// For connections to be ended in good order when the server stops.
+constexpr std::chrono::milliseconds kLastTurns{900};
+constexpr std::chrono::milliseconds kLookForEnd{2};
 /// What the system may hold of a reply: a reader that is late shows soon.
 constexpr int kSendBufferBytes = 256 << 10;
 
@@ -115,11 +118,7 @@ class HttpServerImpl final : public HttpServer {
       for (auto& acceptor : tcp_) acceptor->close(ignored);
       if (local_) local_->close(ignored);
       end_sessions(*context_, true);
-      // One turn more, in which the sessions see it.
-      asio::post(io_, [this] {
-        guard_.reset();
-        io_.stop();
-      });
+      stop_when_over(std::chrono::steady_clock::now() + kLastTurns);
     });
     thread_.join();
     workers_->join();
@@ -130,6 +129,17 @@ class HttpServerImpl final : public HttpServer {
   }
 
  private:
+  /// Once the sessions have seen that they end, at `latest`.
+  void stop_when_over(std::chrono::steady_clock::time_point latest) {
+    if (context_->sessions.empty() || std::chrono::steady_clock::now() >= latest) {
+      guard_.reset();
+      io_.stop();
+      return;
+    }
+    auto timer = std::make_shared<asio::steady_timer>(io_, kLookForEnd);
+    timer->async_wait([this, timer, latest](const ErrorCodeOf&) { stop_when_over(latest); });
+  }
+
   void run() {
     while (true) {
       try {

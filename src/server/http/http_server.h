@@ -52,7 +52,11 @@ struct HttpHandlers {
   /// Called on the I/O thread with the whole request. Must not wait: what takes time is posted. An
   /// exception in it answers 500.
   std::function<void(std::shared_ptr<Exchange>)> handle;
-  /// The body of a reply that the HTTP layer gives by itself (400, 408, 413, 414, 431, 500, 503).
+  /// The reply to a request that the HTTP layer refuses by itself (400, 408, 413, 414, 417, 431,
+  /// 501, 503). Of the request there is as much as was read of its header, or its client and id
+  /// alone. On the I/O thread; must not wait.
+  std::function<HttpReply(const HttpRequest&, int status, const std::string& message)> refusal;
+  /// The body of the reply (500) where a handler failed.
   std::function<std::string(int status, const std::string& message)> error_body;
   /// Headers of every reply.
   std::vector<HttpHeader> headers;
@@ -83,7 +87,8 @@ class HttpServer {
   /// Ends connections that are between requests, and those under way behind their answers. Requests
   /// that still come on them are handled.
   virtual void drain() = 0;
-  /// Takes no more connections, cuts all there are, ends the threads.
+  /// Takes no more connections, cuts all that are under way, ends the threads. Takes a second at
+  /// most.
   virtual void stop() = 0;
 };
 

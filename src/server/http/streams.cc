@@ -1,6 +1,7 @@
 // See streams.h.
 #include "server/http/streams.h"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <utility>
 
@@ -18,6 +19,9 @@ class PlainStream final : public AnyStream {
   }
   void start_write(asio::const_buffer buffer, Done done) override {
     socket_.async_write_some(buffer, std::move(done));
+  }
+  void start_shutdown(Done done) override {
+    asio::post(socket_.get_executor(), [done = std::move(done)] { done({}, 0); });
   }
 
  private:
@@ -38,6 +42,9 @@ class TlsStream final : public AnyStream {
   }
   void start_write(asio::const_buffer buffer, Done done) override {
     stream_.async_write_some(buffer, std::move(done));
+  }
+  void start_shutdown(Done done) override {
+    stream_.async_shutdown([done = std::move(done)](ErrorCodeOf error) { done(error, 0); });
   }
 
  private:

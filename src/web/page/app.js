@@ -3,6 +3,7 @@ import { writeAnswer } from "./answer.js";
 import { Composer } from "./composer.js";
 import { addNode, kRoot, newConversation, pathOf, settle } from "./conversation.js";
 import { announce, byId, h, themeButton, toast } from "./dom.js";
+import { importedConversation, kMaxFileBytes } from "./import_file.js";
 import { askForKey } from "./key_dialog.js";
 import { splitThought } from "./markdown.js";
 import { aboutModel, loadModels, modelNames, modelOr } from "./models.js";
@@ -34,6 +35,7 @@ const sidebar = new Sidebar({
   rename: (conversation, title) => rename(conversation, title),
   remove: (conversation) => remove(conversation),
   exportJson: (conversation) => exportJson(conversation),
+  importFile: (file) => importFile(file),
 });
 
 // What shows
@@ -210,6 +212,18 @@ function exportJson(conversation) {
   const link = h("a", { href: URL.createObjectURL(blob), download: `${name || "conversation"}.json` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+async function importFile(file) {
+  try {
+    if (file.size > kMaxFileBytes) throw new Error(`The file has more than ${kMaxFileBytes >> 20} MiB.`);
+    const conversation = importedConversation(await file.text());
+    await save(conversation);
+    location.hash = conversation.id;
+    announce(`Imported ${conversation.title}`);
+  } catch (error) {
+    toast(error.message);
+  }
 }
 
 // Models and settings

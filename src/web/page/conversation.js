@@ -6,14 +6,14 @@
 
 export const kRoot = "root";
 
-const newId = () => {
+export const newNodeId = () => {
   const bytes = crypto.getRandomValues(new Uint8Array(9));
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
 };
 
 export function newConversation(model, settings) {
   const now = Date.now();
-  return { format: 1, id: newId(), title: "", named: false, created: now, updated: now, model,
+  return { format: 1, id: newNodeId(), title: "", named: false, created: now, updated: now, model,
            settings: { ...settings }, nodes: {}, chosen: {} };
 }
 
@@ -46,7 +46,7 @@ export function ancestry(conversation, id) {
 /// Adds a message below `parent` and makes it the branch that shows.
 export function addNode(conversation, parent, fields) {
   const last = childrenOf(conversation, parent).at(-1);
-  const node = { id: newId(), parent, time: Math.max(Date.now(), (last?.time ?? 0) + 1), text: "", ...fields };
+  const node = { id: newNodeId(), parent, time: Math.max(Date.now(), (last?.time ?? 0) + 1), text: "", ...fields };
   conversation.nodes[node.id] = node;
   conversation.chosen[parent] = node.id;
   conversation.updated = Date.now();

@@ -1,11 +1,12 @@
-// The list of conversations: open, search, rename, delete, export; on a phone it is a drawer.
+// The list of conversations: open, search, rename, delete, export, import; on a phone it is a drawer.
 import { announce, byId, h, icon, iconButton } from "./dom.js";
 import { dayName } from "./format.js";
 
 const titleOf = (conversation) => conversation.title || "New chat";
 
 export class Sidebar {
-  /// `actions`: open(id), create(), rename(conversation, title), remove(conversation), exportJson(conversation).
+  /// `actions`: open(id), create(), rename(conversation, title), remove(conversation), exportJson(conversation),
+  /// importFile(file).
   constructor(actions) {
     this.actions = actions;
     this.items = [];
@@ -15,6 +16,13 @@ export class Sidebar {
     this.search = byId("search");
     this.search.addEventListener("input", () => this.render());
     for (const id of ["new-chat", "new-chat-top"]) byId(id).addEventListener("click", () => this.leaveFor(actions.create));
+    const picker = byId("import-file");
+    byId("import-button").addEventListener("click", () => picker.click());
+    picker.addEventListener("change", () => {
+      const [file] = picker.files;
+      picker.value = "";  // the same file may be chosen again
+      if (file) this.leaveFor(() => actions.importFile(file));
+    });
     byId("open-drawer").addEventListener("click", () => this.setDrawer(true));
     byId("close-drawer").addEventListener("click", () => this.setDrawer(false));
     byId("scrim").addEventListener("click", () => this.setDrawer(false));
