@@ -119,7 +119,6 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     trace_.id = head.id;
     trace_.created_unix_seconds = head.created_unix_seconds;
     trace_.model = model_->name();
-    trace_.bound_tokens_per_second = model_->bound_tokens_per_second;
     trace_.is_streamed = request_->params.is_streamed;
     return submit(head);
   }

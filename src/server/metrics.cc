@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "server/bound_metrics.h"
 #include "server/engine_metrics.h"
 
 namespace headrace::server {
@@ -91,7 +92,8 @@ struct Metrics::Families {
       counter("headrace:requests_refused_total", "Requests that were refused, by status.");
 };
 
-Metrics::Metrics() : families_(std::make_unique<Families>()) {}
+Metrics::Metrics(const std::string& sensors_root)
+    : sensors_(sensors_root), families_(std::make_unique<Families>()) {}
 Metrics::~Metrics() = default;
 
 void Metrics::count_answered(const RequestTrace& trace) {
@@ -154,6 +156,7 @@ HistogramShape Metrics::gap_seconds(const std::string& model) const {
 std::string Metrics::text(const ModelSet* models, const HttpStats& http) const {
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();
   add_engine_metrics(models, http, all);
+  add_temperature(sensors_, all);
   return prometheus::TextSerializer().Serialize(all);
 }
 
