@@ -66,6 +66,23 @@ inline constexpr std::array<double, 13> kStepRowsBounds{1,   8,    16,   32,   6
 inline constexpr std::array<double, 14> kStepSecondsBounds{
     0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10};
 
+/// Steps of decoding: those in which each sequence had one row, and its next token was chosen.
+struct DecodeWork {
+  int64_t num_steps = 0;
+  /// Of these, of one sequence whose token the largest logits alone decided.
+  int64_t num_top_steps = 0;
+  int64_t ns = 0;        ///< from planning to the tokens
+  int64_t kv_bytes = 0;  ///< keys and values of earlier steps that they read, each sequence its own
+
+  DecodeWork& operator+=(const DecodeWork& other) {
+    num_steps += other.num_steps;
+    num_top_steps += other.num_top_steps;
+    ns += other.ns;
+    kv_bytes += other.kv_bytes;
+    return *this;
+  }
+};
+
 /// An engine at the end of a step. Counters count from its start.
 struct EngineStats {
   // Now.
@@ -80,6 +97,7 @@ struct EngineStats {
   int64_t num_steps = 0;
   int64_t num_failed_steps = 0;
   int64_t step_rows = 0;      ///< tokens computed, over all steps
+  int64_t prompt_rows = 0;    ///< of these, of prompts, and of what is computed again
   int64_t prompt_tokens = 0;  ///< of requests that began
   int64_t generated_tokens = 0;
   int64_t prefix_query_tokens = 0;  ///< prompt tokens that were looked for in the prefix cache
@@ -98,6 +116,10 @@ struct EngineStats {
   int64_t scheduling_ns = 0;                     ///< planning and committing steps
   int64_t forward_ns = 0;                        ///< the model
   int64_t sampling_ns = 0;                       ///< choosing tokens
+  DecodeWork decode;
+  /// Of these, those that ended in the last ten seconds (nine and a part); that goes on without
+  /// steps too.
+  DecodeWork recent_decode;
   /// Of the steps that num_steps counts: their rows, and how long they took from planning to the
   /// tokens.
   Histogram<kStepRowsBounds.size()> step_rows_histogram{.bounds = kStepRowsBounds};

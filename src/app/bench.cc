@@ -21,6 +21,8 @@ namespace {
 
 /// Steps of decoding that are not measured: caches, branch predictors and threads get warm.
 constexpr int64_t kWarmUpSteps = 16;
+/// Of one measurement of how fast memory is read.
+constexpr double kBenchReadSeconds = 0.15;
 
 constexpr std::string_view kBenchText =
     "The mill stood where the valley narrows. Above it the stream was led into a channel, level "
@@ -131,7 +133,7 @@ class Bench {
         std::max(result_.peak_macs_per_second, backend_.measure_peak_macs());
     const uint64_t bytes = read_bytes(test);
     double& best = read_rates_[bytes];
-    best = std::max(best, backend_.measure_read_rate(bytes));
+    best = std::max(best, backend_.measure_read_rate(bytes, kBenchReadSeconds));
     return {};
   }
 

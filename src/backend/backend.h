@@ -141,8 +141,9 @@ class Backend {
   virtual double measure_peak_macs() = 0;
   /// The name of that instruction, "vpdpbusd".
   virtual std::string peak_instruction() const = 0;
-  /// Bytes a second of reading `bytes` of memory over and over. Throws std::bad_alloc.
-  virtual double measure_read_rate(size_t bytes) = 0;
+  /// Bytes a second of reading `bytes` of memory over and over, for `seconds` or until all was read
+  /// a few times, whichever is longer. Throws std::bad_alloc.
+  virtual double measure_read_rate(size_t bytes, double seconds) = 0;
 
   // Memory. These throw std::bad_alloc where the machine has no more.
   virtual Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/model_bounds.h"
 #include "app/open_models.h"
 #include "app/sampling_defaults.h"
 #include "base/clock.h"
@@ -62,7 +63,8 @@ std::string chat_template_source(const OpenedModel& opened) {
 
 /// What a request gets from one opened model, its engine running.
 Result<std::unique_ptr<ModelEntry>> entry_of(const ServeArgs& args,
-                                             const std::shared_ptr<OpenedModel>& opened) {
+                                             const std::shared_ptr<OpenedModel>& opened,
+                                             std::shared_ptr<const ModelBounds> bounds) {
   std::vector<std::string> ignored_keys;
   const SamplingParams defaults = sampling_defaults(opened->checkpoint->metadata(), ignored_keys);
   for (const std::string& text : ignored_keys) warn(text);
@@ -82,6 +84,7 @@ Result<std::unique_ptr<ModelEntry>> entry_of(const ServeArgs& args,
   entry->engine = std::move(engine).value();
   entry->loaded_unix_seconds = SystemClock().unix_seconds();
   entry->max_sequences = args.max_sequences;
+  entry->bounds = std::move(bounds);
   entry->chat_template = chat_template_source(*opened);
   return entry;
 }
@@ -109,9 +112,13 @@ Result<std::vector<std::unique_ptr<ModelEntry>>> load_all(const ServeArgs& args)
   HEADRACE_ASSIGN(const auto specs, specs_of(args));
   HEADRACE_ASSIGN(OpenedModels opened, open_models(specs, options));
   std::vector<std::unique_ptr<ModelEntry>> out;
-  for (auto& each : opened.models) {
+  // Before the engines, which would be in its way, and before there is anybody who waits.
+  std::vector<std::shared_ptr<const ModelBounds>> bounds(opened.models.size());
+  if (!args.no_bounds) bounds = measure_bounds(opened.models);
+  for (size_t i = 0; i < opened.models.size(); ++i) {
+    auto& each = opened.models[i];
     for (const std::string& text : each->warnings) warn(text);
-    HEADRACE_ASSIGN(auto entry, entry_of(args, std::move(each)));
+    HEADRACE_ASSIGN(auto entry, entry_of(args, std::move(each), std::move(bounds[i])));
     out.push_back(std::move(entry));
   }
   return out;

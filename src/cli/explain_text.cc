@@ -169,13 +169,16 @@ std::string decode_text(const std::vector<const Json*>& entries) {
   return out;
 }
 
-std::string bound_text(const Json& choice) {
+/// A phase's rate beside what the machine allows one sequence; "" where nobody measured that.
+std::string bound_text(const Json& choice, const char* phase) {
   const auto bounds = choice.find("bounds");
-  if (bounds == choice.end() || !bounds->is_object() || !bounds->contains("decode")) return "";
-  const Json& decode = (*bounds)["decode"];
-  return fmt::format("    {:.1f} tokens/s; memory allows one sequence {:.1f}: {:.0f} % of it\n",
-                     number(decode, "tokens_per_second"), number(decode, "bound_tokens_per_second"),
-                     100 * number(decode, "fraction_of_bound"));
+  if (bounds == choice.end() || !bounds->is_object() || !bounds->contains(phase)) return "";
+  const Json& beside = (*bounds)[phase];
+  const bool is_by_compute = words(beside, "bound_kind") == "compute";
+  return fmt::format("    {:.1f} tokens/s; {} allows one sequence {:.1f}: {:.0f} % of it\n",
+                     number(beside, "tokens_per_second"), is_by_compute ? "arithmetic" : "memory",
+                     number(beside, "bound_tokens_per_second"),
+                     100 * number(beside, "fraction_of_bound"));
 }
 
 std::string choice_text(const Json& choice, double total_ms, bool is_one_of_many, size_t index) {
@@ -193,9 +196,8 @@ std::string choice_text(const Json& choice, double total_ms, bool is_one_of_many
                      plural(count(choice, "prompt_tokens"), "token"),
                      count(choice, "cached_tokens"), count(choice, "completion_tokens"));
   const Steps steps = steps_of(choice);
-  out += prefill_text(steps.prefill);
-  out += decode_text(steps.decode);
-  out += bound_text(choice);
+  out += prefill_text(steps.prefill) + bound_text(choice, "prefill");
+  out += decode_text(steps.decode) + bound_text(choice, "decode");
   out += spread;
   if (const std::string why = sentence(choice, "ended"); !why.empty()) {
     out += fmt::format("  it ended: {}\n", why);

@@ -30,7 +30,9 @@ json explained() {
                  {"name": "prefill", "start_ms": 25, "ms": 25},
                  {"name": "decode", "start_ms": 50, "ms": 50},
                  {"name": "sampling", "start_ms": 25, "ms": 2}],
-      "bounds": {"decode": {"tokens_per_second": 40, "bound_tokens_per_second": 80,
+      "bounds": {"prefill": {"tokens_per_second": 2000, "bound_tokens_per_second": 8000,
+                             "fraction_of_bound": 0.25, "bound_kind": "compute"},
+                 "decode": {"bound_kind": "bandwidth", "tokens_per_second": 40, "bound_tokens_per_second": 80,
                             "fraction_of_bound": 0.5}},
       "steps": [
         {"start_ms": 25, "ms": 10, "rows": 32, "step_rows": 40, "sequences": 3, "tokens": 0},
@@ -52,7 +54,8 @@ TEST(ExplainText, TellsWhereTheTimeWent) {
   EXPECT_THAT(text, HasSubstr("250 tokens of prompt, 200 of them from the cache; 3 answered"));
   EXPECT_THAT(text, HasSubstr("prompt in 2 chunks:\n    at 25.0 ms: 32 tokens in 10.0 ms, with 2 "
                               "others (40 tokens in the step)\n    at 35.0 ms: 18 tokens in 15.0 "
-                              "ms, alone\n"));
+                              "ms, alone\n    2000.0 tokens/s; arithmetic allows one sequence "
+                              "8000.0: 25 % of it\n"));
   EXPECT_THAT(text, HasSubstr("4 steps of decoding: 20.00 ms each (median), 20.00 ms the slowest"));
   EXPECT_THAT(text, HasSubstr("1.8 sequences in a step, 4 at most; alone in 3 steps"));
   EXPECT_THAT(text, HasSubstr("paused 1 time for its reader"));
@@ -80,12 +83,19 @@ TEST(ExplainText, TellsAnErrorInOneLine) {
   EXPECT_THAT(explain_text(explained()), Not(HasSubstr("failed")));
 }
 
+TEST(ExplainText, WithoutBoundsNothingStandsBesideThePhases) {
+  json without = explained();
+  without["choices"][0]["bounds"] = json::object();
+  EXPECT_THAT(explain_text(without), Not(HasSubstr("allows one sequence")));
+  EXPECT_THAT(explain_text(without), HasSubstr("4 steps of decoding"));
+}
+
 TEST(ExplainText, SurvivesNonsense) {
   for (const char* text :
        {"{}", "[]", "null", R"({"choices": [null, 1, {}]})",
         R"({"id": 3, "streamed": "x", "total_ms": -1, "phases": [1, {"name": 2, "ms": 1e300}]})",
         R"({"choices": [{"steps": [1, {"steps": -5, "rows": 1e300, "tokens": "x"}, {}],
-            "bounds": {"decode": 1}}], "prompts": [{}, {"text": 1}, 7]})"}) {
+            "bounds": {"decode": 1, "prefill": []}}], "prompts": [{}, {"text": 1}, 7]})"}) {
     EXPECT_FALSE(explain_text(json::parse(text)).empty()) << text;
   }
 }

@@ -137,6 +137,10 @@ void add_output(std::vector<Option>& options, ServeArgs& args) {
                   "Keep the prompts of the last 256 requests in memory, for 'headrace explain' "
                   "with the key that sent them",
                   &args.explain_text));
+  add(make_option("--no-bounds", "",
+                  "Do not measure at the start (0.2 seconds) what the machine allows; then "
+                  "/explain, /metrics and the dashboard show speeds without their bounds",
+                  &args.no_bounds));
   add(make_option("--log-json", "", "Log lines are JSON", &args.log_json));
   Option level =
       make_option("--log-level", "LEVEL",

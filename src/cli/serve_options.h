@@ -58,6 +58,7 @@ struct ServeArgs {
   double stuck_after = 10;
 
   bool explain_text = false;
+  bool no_bounds = false;
   bool log_json = false;
   std::string log_level = "info";
   bool quiet = false;

@@ -56,11 +56,12 @@ void BackendRunner::launch(Batch& batch) {
   for (size_t i = 0; i < batch.caches.size(); ++i) {
     caches_.push_back({memory_.layers(i), batch.caches[i]});
   }
+  batch.num_top = num_decisive(batch);
   logits_ = model_.forward({.tokens = batch.tokens,
                             .positions = batch.positions,
                             .logit_rows = batch.logit_rows,
                             .caches = caches_,
-                            .num_top = num_decisive(batch),
+                            .num_top = batch.num_top,
                             .is_unwanted = &is_unwanted_});
 }
 

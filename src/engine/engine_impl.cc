@@ -42,7 +42,7 @@ int64_t max_waiting_tokens(const EngineOptions& options) {
 }
 
 SchedulerOptions scheduler_options(const EngineOptions& options, const ModelRunner& runner,
-                                   RandomSource& random) {
+                                   const std::vector<uint64_t>& block_bytes, RandomSource& random) {
   constexpr int64_t kNsPerMs = 1'000'000;
   SchedulerOptions out;
   out.max_sequences = options.max_sequences;
@@ -57,6 +57,7 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const ModelRunn
   out.cache.fingerprint = options.model_fingerprint + '\0' + options.tokenizer_fingerprint;
   for (uint64_t& word : out.cache.key) word = random.next_u64();
   out.drop_caches = options.drop_caches;
+  out.block_bytes = block_bytes;
   return out;
 }
 
@@ -70,8 +71,8 @@ EngineImpl::EngineImpl(EngineParts parts, const EngineOptions& options,
       capacity_(kv_capacity(geometries, num_blocks, options.chunk_tokens)),
       inbox_(std::make_shared<Inbox>()),
       room_(options.max_waiting, max_waiting_tokens(options)),
-      scheduler_(scheduler_options(options, *parts_.runner, *parts_.random), geometries, num_blocks,
-                 *parts_.clock, &room_),
+      scheduler_(scheduler_options(options, *parts_.runner, block_bytes, *parts_.random),
+                 geometries, num_blocks, *parts_.clock, &room_),
       block_bytes_(std::move(block_bytes)) {
   kv_map_.update(scheduler_.cache(), *parts_.clock);
   publish();
@@ -201,6 +202,7 @@ void EngineImpl::update_published() noexcept {
   try {
     scheduler_.read_stats(published_);
     published_.waiting_tokens = room_.num_tokens();
+    recent_decode_ = scheduler_.recent_decode();
     for (size_t i = 0; i < block_bytes_.size(); ++i) {
       published_.groups[i].block_bytes = block_bytes_[i];
     }
@@ -210,8 +212,11 @@ void EngineImpl::update_published() noexcept {
 }
 
 EngineStats EngineImpl::stats() const {
+  const int64_t now_ns = parts_.clock->now_ns();
   const std::lock_guard lock(published_mutex_);
-  return published_;
+  EngineStats out = published_;
+  out.recent_decode = recent_decode_.recent(now_ns);
+  return out;
 }
 
 std::vector<std::string> EngineImpl::kv_map(std::chrono::nanoseconds patience) {

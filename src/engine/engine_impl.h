@@ -146,6 +146,7 @@ class EngineImpl final : public Engine {
   std::condition_variable news_;
   uint64_t num_published_ = 0;  // guarded by it
   EngineStats published_;       // guarded by it
+  DecodeWindow recent_decode_;  // guarded by it
   std::thread thread_;
 };
 

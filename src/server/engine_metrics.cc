@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/os/threads.h"
 #include "headrace/stats.h"
+#include "server/bound_metrics.h"
+#include "server/metric_family.h"
 
 namespace headrace::server {
 namespace {
@@ -18,49 +19,6 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-
-/// One family, to which each model adds its values.
-class FamilyOf {
- public:
-  FamilyOf(const char* name, const char* help, MetricType type) {
-    family_.name = name;
-    family_.help = help;
-    family_.type = type;
-  }
-
-  FamilyOf& add(std::vector<ClientMetric::Label> labels, double value) {
-    ClientMetric metric;
-    metric.label = std::move(labels);
-    if (family_.type == MetricType::Counter) {
-      metric.counter.value = value;
-    } else {
-      metric.gauge.value = value;
-    }
-    family_.metric.push_back(std::move(metric));
-    return *this;
-  }
-
-  template <class Shape>
-  void add_histogram(std::vector<ClientMetric::Label> labels, const Shape& shape) {
-    ClientMetric metric;
-    metric.label = std::move(labels);
-    uint64_t sum = 0;
-    for (size_t i = 0; i < shape.counts.size(); ++i) {
-      sum += static_cast<uint64_t>(shape.counts[i]);
-      const double bound =
-          i < shape.bounds.size() ? shape.bounds[i] : std::numeric_limits<double>::infinity();
-      metric.histogram.bucket.push_back({sum, bound});
-    }
-    metric.histogram.sample_count = sum;
-    metric.histogram.sample_sum = shape.sum;
-    family_.metric.push_back(std::move(metric));
-  }
-
-  MetricFamily take() { return std::move(family_); }
-
- private:
-  MetricFamily family_;
-};
 
 std::vector<ClientMetric::Label> model_labels(const ModelEntry& model) {
   return {{"model_name", model.name()}, {"engine", "0"}};
@@ -122,6 +80,19 @@ constexpr StatsMetric kStatsMetrics[] = {
      [](const EngineStats& s) { return static_cast<double>(s.num_broken_invariants); }},
     {"headrace:scheduling_seconds_total", "Planning and committing steps.", MetricType::Counter,
      [](const EngineStats& s) { return static_cast<double>(s.scheduling_ns) * 1e-9; }},
+    {"headrace:prompt_tokens_computed_total",
+     "Tokens of prompts that were computed, those that were computed again among them.",
+     MetricType::Counter, [](const EngineStats& s) { return static_cast<double>(s.prompt_rows); }},
+    {"headrace:decode_seconds_total",
+     "Steps of decoding: those that have one row of each sequence and none of a longer prompt.",
+     MetricType::Counter,
+     [](const EngineStats& s) { return static_cast<double>(s.decode.ns) * 1e-9; }},
+    {"vllm:spec_decode_num_draft_tokens_total",
+     "Tokens that were guessed ahead of the model; 0, for it does not guess.", MetricType::Counter,
+     [](const EngineStats&) { return 0.0; }},
+    {"vllm:spec_decode_num_accepted_tokens_total",
+     "Of these, that the model would have given; 0, for it does not guess.", MetricType::Counter,
+     [](const EngineStats&) { return 0.0; }},
     {"headrace:forward_seconds_total", "In the model.", MetricType::Counter,
      [](const EngineStats& s) { return static_cast<double>(s.forward_ns) * 1e-9; }},
     {"headrace:sampling_seconds_total", "Choosing tokens.", MetricType::Counter,
@@ -138,6 +109,12 @@ void add_models(const ModelSet& models, std::vector<MetricFamily>& to) {
     }
     to.push_back(family.take());
   }
+  std::vector<BoundSample> beside_bounds;
+  for (size_t i = 0; i < stats.size(); ++i) {
+    const ModelEntry& model = *models.all()[i];
+    beside_bounds.push_back({model.name(), model.bounds.get(), stats[i]});
+  }
+  add_bound_metrics(beside_bounds, to);
   FamilyOf rungs("headrace:fallback_total", "Times that each way out of short memory was taken.",
                  MetricType::Counter);
   FamilyOf rows("vllm:iteration_tokens_total", "Tokens of a step.", MetricType::Histogram);

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "server/explain_bounds.h"
+
 namespace headrace::server {
 namespace {
 
@@ -69,19 +71,7 @@ Json company_json(const Timeline& timeline) {
           {"sequences_most", most}};
 }
 
-Json bounds_json(const RequestTrace& trace, const RequestStats& stats) {
-  Json out = Json::object();
-  const double bound = trace.bound_tokens_per_second;
-  if (bound <= 0 || stats.decode_ms <= 0) return out;
-  const double rate = stats.decode_tokens_per_second();
-  out["decode"] = {{"tokens_per_second", rate},
-                   {"bound_tokens_per_second", bound},
-                   {"fraction_of_bound", rate / bound},
-                   {"bound_ms", 1e3 * static_cast<double>(stats.completion_tokens - 1) / bound}};
-  return out;
-}
-
-Json choice_json(const RequestTrace& trace, const TraceChoice& choice) {
+Json choice_json(const RequestTrace& trace, const TraceChoice& choice, const ModelBounds* bounds) {
   const RequestStats& stats = choice.stats;
   const double begun = trace.submitted_ms + stats.queue_ms;
   Json out = {{"prompt", choice.prompt},
@@ -91,7 +81,7 @@ Json choice_json(const RequestTrace& trace, const TraceChoice& choice) {
               {"preemptions", stats.num_preemptions},
               {"seed", stats.seed},
               {"ended", why_it_ended(trace, choice)},
-              {"bounds", bounds_json(trace, stats)}};
+              {"bounds", bounds != nullptr ? bounds_json(choice, *bounds) : Json::object()}};
   out["phases"] = {phase("queue", trace.submitted_ms, stats.queue_ms),
                    phase("prefill", begun, stats.prefill_ms),
                    phase("decode", begun + stats.prefill_ms, stats.decode_ms),
@@ -136,8 +126,9 @@ Json explain_json(const RequestTrace& trace, const ModelEntry* model) {
                    phase("format", 0, trace.format_ms),
                    phase("send", trace.last_token_ms, trace.sent_ms - trace.last_token_ms)};
   out["choices"] = Json::array();
+  const ModelBounds* bounds = model != nullptr ? model->bounds.get() : nullptr;
   for (const TraceChoice& choice : trace.choices)
-    out["choices"].push_back(choice_json(trace, choice));
+    out["choices"].push_back(choice_json(trace, choice, bounds));
   if (model != nullptr && !trace.prompts.empty()) {
     out["prompts"] = Json::array();
     for (const auto& ids : trace.prompts) out["prompts"].push_back(prompt_json(ids, *model));

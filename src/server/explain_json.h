@@ -7,7 +7,7 @@
 
 namespace headrace::server {
 
-/// `model`: whose tokenizer writes the prompt's pieces, where the trace has its ids; may be null.
+/// `model`: who answered, whose bounds and tokenizer tell more; may be null.
 api::Json explain_json(const RequestTrace& trace, const ModelEntry* model);
 
 }  // namespace headrace::server

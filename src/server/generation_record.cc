@@ -33,7 +33,6 @@ void GenerationRecord::named(std::string id, int64_t created_unix_seconds, const
   trace_.id = std::move(id);
   trace_.created_unix_seconds = created_unix_seconds;
   trace_.model = model.name();
-  trace_.bound_tokens_per_second = model.bound_tokens_per_second;
   trace_.is_streamed = request->params.is_streamed;
   request_ = std::move(request);
 }

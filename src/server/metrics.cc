@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "server/bound_metrics.h"
 #include "server/engine_metrics.h"
 
 namespace headrace::server {
@@ -100,7 +101,8 @@ struct Metrics::Families {
   }
 };
 
-Metrics::Metrics() : families_(std::make_unique<Families>()) {}
+Metrics::Metrics(const std::string& sensors_root)
+    : sensors_(sensors_root), families_(std::make_unique<Families>()) {}
 Metrics::~Metrics() = default;
 
 void Metrics::count_answered(const RequestTrace& trace) {
@@ -172,6 +174,7 @@ HistogramShape Metrics::gap_seconds(const std::string& model) const {
 std::string Metrics::text(const ModelSet* models, const HttpStats& http) const {
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();
   add_engine_metrics(models, http, all);
+  add_temperature(sensors_, all);
   return prometheus::TextSerializer().Serialize(all);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/os/temperature.h"
 #include "headrace/stats.h"
 #include "server/http/http_server.h"
 #include "server/model_set.h"
@@ -27,7 +28,8 @@ enum class GonePhase : uint8_t { queue, prefill, decode };
 
 class Metrics {
  public:
-  Metrics();
+  /// `sensors_root`: see TemperatureSensors.
+  explicit Metrics(const std::string& sensors_root);
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
@@ -45,11 +47,12 @@ class Metrics {
   HistogramShape first_token_seconds(const std::string& model) const;
   HistogramShape gap_seconds(const std::string& model) const;
 
-  /// All of it in Prometheus' text format, with what engines and connections tell now.
+  /// All of it in Prometheus' text format, with what engines, connections and sensors tell now.
   std::string text(const ModelSet* models, const HttpStats& http) const;
 
  private:
   struct Families;
+  TemperatureSensors sensors_;
   std::unique_ptr<Families> families_;
 };
 

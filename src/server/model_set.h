@@ -11,6 +11,10 @@
 #include "headrace/result.h"
 #include "server/stream_pump.h"
 
+namespace headrace {
+class ModelBounds;
+}
+
 namespace headrace::server {
 
 /// One loaded model with its engine.
@@ -19,11 +23,10 @@ struct ModelEntry {
   std::shared_ptr<Engine> engine;
   std::shared_ptr<void> keeps;  ///< whatever the engine needs, and goes after it; may be null
   int64_t loaded_unix_seconds = 0;
-  std::string chat_template;  ///< its source; "" for a base model
-  int64_t max_sequences = 0;  ///< computed at once
-  /// Tokens a second that memory allows one sequence; 0: not measured.
-  double bound_tokens_per_second = 0;
-  std::unique_ptr<StreamPump> pump;  ///< set by the server
+  std::string chat_template;                  ///< its source; "" for a base model
+  int64_t max_sequences = 0;                  ///< computed at once
+  std::shared_ptr<const ModelBounds> bounds;  ///< of the machine; null: not measured
+  std::unique_ptr<StreamPump> pump;           ///< set by the server
 
   const std::string& name() const { return served->name; }
 };

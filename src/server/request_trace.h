@@ -43,7 +43,6 @@ struct RequestTrace {
   double sent_ms = 0;    ///< all of the answer is with the system
   double format_ms = 0;  ///< of which text, JSON and events
   int64_t sent_bytes = 0;
-  double bound_tokens_per_second = 0;  ///< that memory allows one sequence; 0: unknown
   std::vector<TraceChoice> choices;
   /// Only where the operator wants them kept.
   std::vector<std::vector<TokenId>> prompts;

@@ -26,6 +26,7 @@ struct ServerOptions {
   std::chrono::milliseconds drain_time{30'000};   ///< that running requests have to end
   bool has_page = true;
   bool keeps_prompts = false;  ///< /explain tells of prompts too, to the key that sent them
+  std::string sensors_root = "/sys/class";  ///< where the machine shows its temperature
   std::string version = "0";
 };
 

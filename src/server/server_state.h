@@ -26,7 +26,7 @@ struct ServerState {
   SystemClock clock;
   const int64_t started_ns = clock.now_ns();
   Admission admission;
-  Metrics metrics;
+  Metrics metrics{options.sensors_root};
   TraceLog traces;
   RequestLog* log = nullptr;  ///< may be null
   std::function<HttpStats()> http_stats;

@@ -34,6 +34,19 @@ class DashboardTest(PageTest):
         self.browser.click("#windows button:last-child")
         self.assertEqual(self.browser.find("#windows button:last-child").get_attribute("aria-pressed"), "true")
 
+    @only_fake
+    def test_speeds_stand_beside_their_bounds(self):
+        self.browser.until(lambda: "of the bound" in self.browser.find("#tile-prompt .tile-detail").text, "no bound", 10)
+        self.assertRegex(self.browser.find("#tile-generated .tile-detail").text, r"^tokens/s, [\d.]+ % of the bound$")
+        note = self.browser.find("#throughput-note").text
+        self.assertRegex(note, r"generating 412 tokens/s, prompts 1,630 tokens/s, decoding uses [\d.]+ % of the memory")
+        self.assertIn("bound 1,630", self.browser.find("#prompt-plot").get_attribute("aria-label"))
+        # Of the other model nobody has measured them.
+        self.browser.run("""const select = document.getElementById("model"); select.value = "gemma3-270m";
+                            select.dispatchEvent(new Event("change"))""")
+        self.browser.until(lambda: self.browser.find("#throughput-note").text == "last five minutes", "bounds of another")
+        self.assertEqual(self.browser.find("#tile-prompt .tile-detail").text, "tokens/s")
+
     def test_pure_functions(self):
         found = self.browser.driver.execute_async_script("""
             const done = arguments[0];

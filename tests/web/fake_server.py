@@ -122,12 +122,15 @@ class Load:
         histogram = lambda key: {"le": self.LE, "count": [int(n * share) for n in self.counts[key]]}
         return {"name": name, "running": self.running, "paused": 0, "waiting": max(0, self.running - 11),
                 "waiting_tokens": max(0, self.running - 11) * 210, "batch_limit": 16, "prompt_tokens": totals["prompt"],
+                "computed_prompt_tokens": totals["prompt"] // 2,
                 "generated_tokens": totals["generated"], "steps": totals["steps"], "prefix_query_tokens": totals["query"],
                 "prefix_hit_tokens": totals["hit"], "errors": 0, "cancelled": 3,
                 "kv": {"usage": group["held"] / len(self.blocks), "token_slot_utilisation": .93, "groups": groups},
                 "rungs": self.rungs, "step_seconds": histogram("step"), "ttft_seconds": histogram("ttft"),
                 "itl_seconds": histogram("itl"),
-                "bound": {"decode_tokens_per_second": 412.0 if share == 1 else None}}
+                "bound": {"decode_tokens_per_second": 412.0 if share == 1 else None,
+                          "prefill_tokens_per_second": 1630.0 if share == 1 else None,
+                          "fraction_of_bandwidth": .71 if share == 1 else None}}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -30,7 +30,9 @@ class CpuBackend final : public Backend {
 
   double measure_peak_macs() override { return measure_cpu_peak(context_); }
   std::string peak_instruction() const override { return context_.kernels.peak_instruction; }
-  double measure_read_rate(size_t bytes) override { return measure_cpu_read_rate(context_, bytes); }
+  double measure_read_rate(size_t bytes, double seconds) override {
+    return measure_cpu_read_rate(context_, bytes, seconds);
+  }
 
   Result<std::unique_ptr<Matrix>> pack(const WeightView& weight) override {
     WeightView view = weight;

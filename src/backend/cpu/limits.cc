@@ -23,7 +23,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kPeakSeconds = 0.03;
-constexpr double kReadSeconds = 0.15;
 
 /// Which of a window's times counts: the shortest of computing; of reading one that a quarter of
 /// the passes reach, since a window that once was in a cache by luck does not make memory fast.
@@ -115,7 +114,7 @@ double measure_cpu_peak(CpuContext& context) {
   return total_rate(std::move(times), macs, kPeakQuantile);
 }
 
-double measure_cpu_read_rate(CpuContext& context, size_t bytes) {
+double measure_cpu_read_rate(CpuContext& context, size_t bytes, double seconds) {
   const auto num_threads = static_cast<size_t>(context.pool.num_threads());
   const size_t share = std::max(bytes / num_threads / kReadGrain, size_t{1}) * kReadGrain;
   const size_t num_windows = std::max(share / kWindowBytes, size_t{1});
@@ -136,17 +135,16 @@ double measure_cpu_read_rate(CpuContext& context, size_t bytes) {
   std::atomic<uint64_t> sink{0};
   // With and without the hint: which one is faster differs from machine to machine.
   const auto read_with = [&](int64_t prefetch_bytes) {
-    auto times =
-        window_times(context, num_windows, kReadSeconds / 2, [&](int thread, size_t window) {
-          const std::byte* const data =
-              memory.get() + static_cast<size_t>(thread) * share + window * window_bytes;
-          uint64_t seen = 0;
-          for (size_t i = 0; i < repetitions; ++i) {
-            seen += context.kernels.read_memory(data, static_cast<int64_t>(window_bytes),
-                                                prefetch_bytes);
-          }
-          sink.fetch_add(seen, std::memory_order_relaxed);
-        });
+    auto times = window_times(context, num_windows, seconds / 2, [&](int thread, size_t window) {
+      const std::byte* const data =
+          memory.get() + static_cast<size_t>(thread) * share + window * window_bytes;
+      uint64_t seen = 0;
+      for (size_t i = 0; i < repetitions; ++i) {
+        seen +=
+            context.kernels.read_memory(data, static_cast<int64_t>(window_bytes), prefetch_bytes);
+      }
+      sink.fetch_add(seen, std::memory_order_relaxed);
+    });
     return total_rate(std::move(times), static_cast<double>(window_bytes * repetitions),
                       kReadQuantile);
   };

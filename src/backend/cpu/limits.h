@@ -12,7 +12,8 @@ namespace headrace {
 double measure_cpu_peak(CpuContext& context);
 
 /// Bytes a second of reading `bytes` of memory over and over, each thread its own share. What fits
-/// a cache is read from there, as a model of that size would be. Throws std::bad_alloc.
-double measure_cpu_read_rate(CpuContext& context, size_t bytes);
+/// a cache is read from there, as a model of that size would be. Takes about `seconds`, besides the
+/// time to make the memory; more where four passes take longer. Throws std::bad_alloc.
+double measure_cpu_read_rate(CpuContext& context, size_t bytes, double seconds);
 
 }  // namespace headrace

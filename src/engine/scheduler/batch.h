@@ -46,6 +46,7 @@ struct Batch {
   std::vector<int32_t> logit_rows;  ///< ascending
   std::vector<BatchSample> samples;
   int64_t sampling_ns = 0;  ///< filled in by the runner: of the whole step, choosing tokens
+  int32_t num_top = 0;      ///< filled in by the runner: StepInput::num_top
   /// Blocks to be copied before the step.
   std::vector<BlockCopy> copies;
 
@@ -66,6 +67,7 @@ struct Batch {
     logit_rows.clear();
     samples.clear();
     sampling_ns = 0;
+    num_top = 0;
   }
 };
 

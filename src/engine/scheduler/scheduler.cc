@@ -16,7 +16,8 @@ Scheduler::Scheduler(const SchedulerOptions& options, std::span<const CacheGeome
       cache_(geometries, num_blocks, options.cache),
       waiting_(options.aging_ns),
       batch_limit_(options.max_sequences),
-      pacer_(options.max_slowdown) {
+      pacer_(options.max_slowdown),
+      decode_meter_(geometries, options.block_bytes) {
   HEADRACE_CHECK_LE(options.max_sequences, options.max_step_rows);
   HEADRACE_CHECK_LE(options.max_sequences, options.max_logit_rows);
   running_.reserve(static_cast<size_t>(options.max_sequences));
@@ -316,9 +317,12 @@ void Scheduler::commit() {
   }
   ++stats_.num_steps;
   stats_.step_rows += batch_.num_rows();
+  stats_.prompt_rows += num_prompt_rows_;
   stats_.step_rows_histogram.add(static_cast<double>(batch_.num_rows()));
   stats_.step_seconds.add(static_cast<double>(now_ns - planned_ns_) * 1e-9);
   last_sampling_ns_ = batch_.sampling_ns;
+  decode_meter_.note(batch_, planned_ns_, now_ns);
+  stats_.decode = decode_meter_.total();
   pacer_.observe(num_generating_, num_prompt_rows_, now_ns - planned_ns_);
   batch_.clear();
   remove_ended();

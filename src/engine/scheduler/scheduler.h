@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "engine/scheduler/batch.h"
+#include "engine/scheduler/decode_meter.h"
 #include "engine/scheduler/sequence.h"
 #include "engine/scheduler/step_pacer.h"
 #include "engine/scheduler/waiting_queue.h"
@@ -40,6 +41,7 @@ struct SchedulerOptions {
   double max_slowdown = 0;  ///< see StepPacer
   std::string model_name;
   KvCacheOptions cache;
+  std::vector<uint64_t> block_bytes;  ///< of each group, for statistics; empty: unknown
   std::function<void()> drop_caches;  ///< called when memory runs short; may be empty
 };
 
@@ -106,6 +108,7 @@ class Scheduler {
   size_t num_waiting() const { return waiting_.size(); }
   size_t num_running() const { return running_.size(); }
   const KvCache& cache() const { return cache_; }
+  const DecodeWindow& recent_decode() const { return decode_meter_.window(); }
   /// Where a step's time went.
   struct StepTimes {
     int64_t scheduling_ns = 0;
@@ -211,6 +214,7 @@ class Scheduler {
   int64_t last_sampling_ns_ = 0;
 
   StepPacer pacer_;
+  DecodeMeter decode_meter_;
   mutable std::vector<int32_t> num_owners_;  // by block; memory for check_invariants()
   std::vector<OutgoingEvent> events_;
   EngineStats stats_;

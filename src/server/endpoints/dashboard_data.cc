@@ -1,8 +1,10 @@
 // GET /dashboard/data: what the dashboard shows, once a second.
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "api/json.h"
+#include "app/model_bounds.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_endpoint.h"
 #include "server/replies.h"
@@ -45,33 +47,51 @@ api::Json kv_json(Engine& engine, const EngineStats& stats) {
   return out;
 }
 
+/// Tokens a second that the machine allows now: as many sequences as run, each as long as they are
+/// on average, and a prompt. Null where nothing was measured.
+api::Json bound_json(const ModelEntry& model, const EngineStats& stats) {
+  if (model.bounds == nullptr) {
+    return {{"decode_tokens_per_second", nullptr},
+            {"prefill_tokens_per_second", nullptr},
+            {"fraction_of_bandwidth", nullptr}};
+  }
+  const int64_t num = std::max<int64_t>(stats.num_running - stats.num_paused, 1);
+  int64_t live_tokens = 0;
+  for (const KvGroupStats& group : stats.groups) {
+    live_tokens = std::max(live_tokens, group.live_tokens);
+  }
+  const int64_t position = live_tokens / std::max<int64_t>(stats.num_running, 1);
+  return {{"decode_tokens_per_second", model.bounds->decode_tokens_per_second(num, position)},
+          {"prefill_tokens_per_second", model.bounds->prefill_tokens_per_second()},
+          {"fraction_of_bandwidth", model.bounds->fraction_of_bandwidth(stats.recent_decode)}};
+}
+
 api::Json model_data(const ServerState& state, const ModelEntry& model) {
   const EngineStats stats = model.engine->stats();
   api::Json rungs = api::Json::object();
   for (size_t i = 0; i < kNumMemoryRungs; ++i) {
     rungs[std::string(memory_rung_name(static_cast<MemoryRung>(i)))] = stats.rungs[i];
   }
-  const double bound = model.bound_tokens_per_second;
-  return {
-      {"name", model.name()},
-      {"running", stats.num_running},
-      {"paused", stats.num_paused},
-      {"waiting", stats.num_waiting},
-      {"waiting_tokens", stats.waiting_tokens},
-      {"batch_limit", stats.batch_limit},
-      {"prompt_tokens", stats.prompt_tokens},
-      {"generated_tokens", stats.generated_tokens},
-      {"steps", stats.num_steps},
-      {"prefix_query_tokens", stats.prefix_query_tokens},
-      {"prefix_hit_tokens", stats.prefix_hit_tokens},
-      {"errors", stats.num_errors},
-      {"cancelled", stats.num_cancelled},
-      {"kv", kv_json(*model.engine, stats)},
-      {"rungs", rungs},
-      {"step_seconds", cumulative_json(stats.step_seconds)},
-      {"ttft_seconds", shape_json(state.metrics.first_token_seconds(model.name()))},
-      {"itl_seconds", shape_json(state.metrics.gap_seconds(model.name()))},
-      {"bound", {{"decode_tokens_per_second", bound > 0 ? api::Json(bound) : api::Json(nullptr)}}}};
+  return {{"name", model.name()},
+          {"running", stats.num_running},
+          {"paused", stats.num_paused},
+          {"waiting", stats.num_waiting},
+          {"waiting_tokens", stats.waiting_tokens},
+          {"batch_limit", stats.batch_limit},
+          {"prompt_tokens", stats.prompt_tokens},
+          {"computed_prompt_tokens", stats.prompt_rows},
+          {"generated_tokens", stats.generated_tokens},
+          {"steps", stats.num_steps},
+          {"prefix_query_tokens", stats.prefix_query_tokens},
+          {"prefix_hit_tokens", stats.prefix_hit_tokens},
+          {"errors", stats.num_errors},
+          {"cancelled", stats.num_cancelled},
+          {"kv", kv_json(*model.engine, stats)},
+          {"rungs", rungs},
+          {"step_seconds", cumulative_json(stats.step_seconds)},
+          {"ttft_seconds", shape_json(state.metrics.first_token_seconds(model.name()))},
+          {"itl_seconds", shape_json(state.metrics.gap_seconds(model.name()))},
+          {"bound", bound_json(model, stats)}};
 }
 
 }  // namespace

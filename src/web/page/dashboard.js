@@ -77,9 +77,11 @@ function showTiles(model) {
   setTile("running", "Running", count(model.running), `of ${count(model.batch_limit)}${paused}`);
   setTile("waiting", "Waiting", count(model.waiting), plural(model.waiting_tokens, "token"));
   const speed = rateAt(last, "generated_tokens");
-  const bound = model.bound?.decode_tokens_per_second;
-  setTile("generated", "Generated", rate(speed), bound > 0 ? `tokens/s, ${percent(speed / bound)} of the bound` : "tokens/s");
-  setTile("prompt", "Prompt", rate(rateAt(last, "prompt_tokens")), "tokens/s computed");
+  const { bound } = model;
+  const ofBound = (now, most) => (most > 0 && Number.isFinite(now) ? `tokens/s, ${percent(now / most)} of the bound` : "tokens/s");
+  setTile("generated", "Generated", rate(speed), ofBound(speed, bound?.decode_tokens_per_second));
+  const computed = rateAt(last, "computed_prompt_tokens");
+  setTile("prompt", "Prompts computed", rate(computed), ofBound(computed, bound?.prefill_tokens_per_second));
   setTile("prefix", "Prefix hits", percent(hitRate(model)), `of prompt tokens, ${windowName()}`);
   setTile("kv", "KV cache", percent(model.kv.usage), `slots ${percent(model.kv.token_slot_utilisation)} full`);
 }
@@ -92,11 +94,16 @@ function pointsOf(name) {
 }
 
 function showThroughput(model) {
-  const bound = model.bound?.decode_tokens_per_second;
-  plots.generated.set(pointsOf("generated_tokens"), bound);
-  plots.prompt.set(pointsOf("prompt_tokens"), null);
-  byId("throughput-note").textContent = bound > 0
-    ? `bound for generating now: ${rate(bound)} tokens/s (dashed)` : "last five minutes";
+  const decode = model.bound?.decode_tokens_per_second;
+  const prefill = model.bound?.prefill_tokens_per_second;
+  plots.generated.set(pointsOf("generated_tokens"), decode);
+  plots.prompt.set(pointsOf("computed_prompt_tokens"), prefill);
+  const shares = [
+    decode > 0 && `bounds now (dashed): generating ${rate(decode)} tokens/s`,
+    prefill > 0 && `prompts ${rate(prefill)} tokens/s`,
+    model.bound?.fraction_of_bandwidth > 0 && `decoding uses ${percent(model.bound.fraction_of_bandwidth)} of the memory bandwidth`,
+  ].filter(Boolean);
+  byId("throughput-note").textContent = shares.join(", ") || "last five minutes";
 }
 
 function showHistogram(name, field, what) {
