@@ -44,8 +44,8 @@ struct Route {
 std::span<const Route> routes();
 
 struct FoundRoute {
-  const Route* route = nullptr;  ///< null: 404, or 405
-  bool is_other_method = false;  ///< there is such a path
+  const Route* route = nullptr;        ///< null: 404, or 405
+  std::string_view other_method = {};  ///< that of such a path, where another was asked for
 };
 FoundRoute find_route(std::string_view method, std::string_view path);
 

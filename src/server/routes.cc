@@ -88,7 +88,7 @@ FoundRoute find_route(std::string_view method, std::string_view path) {
       out.route = &each;
       return out;
     }
-    out.is_other_method = true;
+    out.other_method = each.method;
   }
   return out;
 }

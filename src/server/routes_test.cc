@@ -12,12 +12,13 @@ namespace {
 TEST(Routes, FindsByMethodAndPath) {
   ASSERT_NE(find_route("POST", "/v1/chat/completions").route, nullptr);
   EXPECT_TRUE(find_route("POST", "/v1/chat/completions").route->generates);
-  EXPECT_TRUE(find_route("GET", "/v1/chat/completions").is_other_method);
+  EXPECT_EQ(find_route("GET", "/v1/chat/completions").other_method, "POST");
+  EXPECT_EQ(find_route("DELETE", "/health").other_method, "GET");
   EXPECT_EQ(find_route("GET", "/v1/chat/completions").route, nullptr);
   EXPECT_NE(find_route("HEAD", "/health").route, nullptr);
   EXPECT_NE(find_route("GET", "/v1/models/a/b").route, nullptr);
   EXPECT_EQ(find_route("GET", "/v1/models/").route, nullptr);
-  EXPECT_EQ(find_route("GET", "/v1/models/").is_other_method, false);
+  EXPECT_EQ(find_route("GET", "/v1/models/").other_method, "");
   EXPECT_EQ(find_route("GET", "/V1/models").route, nullptr);
   EXPECT_EQ(find_route("GET", "/v1//models").route, nullptr);
 }

@@ -131,10 +131,9 @@ class ServerImpl final : public Server {
       return out;
     }
     if (found.route == nullptr) {
-      return found.is_other_method
-                 ? error_reply(405,
-                               "This address exists, but not for " + shown(request.method) + ".")
-                 : error_reply(404, "There is no " + shown(request.path) + " here.");
+      return found.other_method.empty()
+                 ? error_reply(404, "There is no " + shown(request.path) + " here.")
+                 : wrong_method_reply(request, found.other_method);
     }
     return check_readiness(*found.route, key);
   }
@@ -153,6 +152,13 @@ class ServerImpl final : public Server {
                                                 key != nullptr ? key->max_requests : 0, 0, now);
     if (refusal) return refusal_reply(*refusal);
     return std::nullopt;
+  }
+
+  static HttpReply wrong_method_reply(const HttpRequest& request, std::string_view right) {
+    HttpReply out =
+        error_reply(405, "This address exists, but not for " + shown(request.method) + ".");
+    out.headers.push_back({"Allow", right == "GET" ? "GET, HEAD, OPTIONS" : "POST, OPTIONS"});
+    return out;
   }
 
   static std::string shown(std::string_view text) {
