@@ -26,7 +26,7 @@ function(headrace_library name)
   target_link_libraries(headrace_${name} PUBLIC headrace_flags ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
 endfunction()
 
-# What scripts/test builds in the presets asan, tsan and fuzz.
+# What scripts/test builds: of the preset tsan its tests, of the preset fuzz the others.
 add_custom_target(asan_tests)
 add_custom_target(tsan_tests)
 add_custom_target(fuzz_all)
@@ -40,6 +40,9 @@ function(headrace_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main GTest::gmock)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # for "tests/..."
   target_compile_definitions(${name} PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(HEADRACE_SANITIZE)  # where a test knows how long things take
+    target_compile_definitions(${name} PRIVATE HEADRACE_SANITIZED)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
   # A folder of its own for temporary files: two build trees may run their tests at once.

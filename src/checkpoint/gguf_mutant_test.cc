@@ -67,7 +67,7 @@ using test::GgufFieldPlace;
 
 constexpr size_t kMostHeapBytes = size_t{64} << 20;
 // Processor time, so that a busy machine does not fail the test. Sanitizers make allocation slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef HEADRACE_SANITIZED
 constexpr double kLongestSeconds = 10;
 #else
 constexpr double kLongestSeconds = 1;

@@ -85,7 +85,11 @@ class FakeServerTest(PageTest):
         self.browser.until_there("#conversations .busy")
         self.browser.click("#conversations .open")
         self.browser.until_there(".answer[data-status=streaming]")
-        self.browser.until_answered(2)
+        self.server.RequestHandlerClass.is_hurried = True
+        try:
+            self.browser.until_answered(2)
+        finally:
+            self.server.RequestHandlerClass.is_hurried = False
         self.assertEqual(self.browser.find(".answer").get_attribute("data-status"), "done")
 
     def test_markup_in_an_answer(self):

@@ -2,8 +2,8 @@
 """Serves the page as `headrace serve` does, with made-up models: for working on the page, and its tests.
 
 What a model answers is in the message: `say: TEXT` is answered with TEXT, `fail: 500` (or another status)
-with that error, `fail: mid` fails in mid-stream, `fail: cut` ends without [DONE], `slow` writes slowly,
-`long` writes much. Anything else is answered with a sample of Markdown.
+with that error, `fail: mid` fails in mid-stream, `fail: cut` ends without [DONE], `slow` writes slowly
+until the handler's `is_hurried` is set, `long` writes much. Anything else is answered with a sample of Markdown.
 
 Usage: fake_server.py [--port N] [--key KEY]
 """
@@ -139,6 +139,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     load = Load()
     key = ""
     is_loading = False
+    is_hurried = False
     requests = []  # bodies of what was asked, for tests
 
     def log_message(self, *_):
@@ -218,7 +219,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         begin = time.time()
         self.write(": keep-alive\n\n")
         time.sleep(.05)
-        pieces = re.findall(r"\s*\S+|\s+$", text)
+        words_a_piece = 8 if asked.startswith("long") else 1
+        pieces = re.findall(rf"(?:\s*\S+){{1,{words_a_piece}}}|\s+$", text)
         limit = body.get("max_tokens", len(pieces))
         prompt = sum(len(message["content"].split()) for message in body.get("messages", ())) or len(asked.split())
         for i, piece in enumerate(pieces[:limit]):
@@ -229,7 +231,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if asked.startswith("fail: cut") and i == 3:
                 return self.write_end()
             self.chunk(body, is_chat, piece)
-            time.sleep(pause)
+            if not self.is_hurried:
+                time.sleep(pause)
         took = (time.time() - begin) * 1000
         count = min(limit, len(pieces))
         timings = {"queue_ms": 11.4, "tokenize_ms": .6, "prompt_n": prompt, "prompt_ms": 84.1, "prompt_per_second": prompt / .0841,
@@ -268,7 +271,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 def start(port=0, key=""):
     """A server in threads of its own; (server, address). Its handler class, with `key` and `requests`, is its own."""
-    handler = type("FakeHandler", (Handler,), {"key": key, "requests": [], "is_loading": False})
+    handler = type("FakeHandler", (Handler,), {"key": key, "requests": [], "is_loading": False, "is_hurried": False})
     server = Server(("127.0.0.1", port), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_address[1]}/"
