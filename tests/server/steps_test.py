@@ -244,7 +244,7 @@ class OverloadTest(unittest.TestCase):
               f"99 % in {1e3 * refused[len(refused) * 99 // 100]:.1f} ms as this client sees it")
         self.assertGreater(len(refused), 100)
         self.assertGreater(overloaded, 0.8 * alone)  # 0.95 on a machine that does nothing else
-        self.assertLess(refused[len(refused) // 2], 1)
+        self.assertLess(refused[len(refused) // 2], 0.1)  # 10 ms on such a machine
         self.assertEqual(server.held_blocks(), 0)
 
 
