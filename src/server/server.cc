@@ -111,7 +111,7 @@ class ServerImpl final : public Server {
   using ExchangePtr = std::shared_ptr<Exchange>;
 
   /// On the I/O thread, before the body is read.
-  std::optional<HttpReply> gate(const HttpRequest& request) const {
+  std::optional<HttpReply> gate(const HttpRequest& request) {
     const FoundRoute found = find_route(request.method, request.path);
     // Probes come by whatever name or address they know the server.
     const bool is_probe = found.route != nullptr && found.route->runs_on == RunsOn::io_thread &&
@@ -138,7 +138,7 @@ class ServerImpl final : public Server {
     return check_readiness(*found.route, key);
   }
 
-  std::optional<HttpReply> check_readiness(const Route& route, const ApiKey* key) const {
+  std::optional<HttpReply> check_readiness(const Route& route, const ApiKey* key) {
     const auto now = std::chrono::steady_clock::now();
     if (route.until == Until::ready) {
       if (!state_.models()) return unavailable_reply("Loading model", 1);

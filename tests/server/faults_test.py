@@ -677,6 +677,36 @@ class KeyFileTest(ServerTest):
         self.assertEqual(cached("two"), 0)
         self.assertEqual(cached("one", cache_salt="pepper"), 0)
 
+    def two_owners(self, *options):
+        """Of whom one request is computed at once."""
+        keys = self.folder / "two-owners.txt"
+        keys.write_text("one owner=a\ntwo owner=b\n")
+        server = self.start("slow", "--api-key-file", keys, "-np", "1", "--keep-alive", "0.2", *options)
+        return server, {"X-Api-Key": "one"}, {"X-Api-Key": "two"}
+
+    def begin(self, server, headers, **more):
+        """A stream that goes on for long, or its refusal: (connection, status)."""
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        connection.request("POST", COMPLETIONS, {**LONG, "stream": True, **more}, headers)
+        return connection, connection.head()[0]
+
+    def num_waiting(self, server, headers):
+        return server.metrics(headers)["vllm:num_requests_waiting"]
+
+    def test_who_asks_all_the_time_leaves_room_for_others(self):
+        server, greedy, other = self.two_owners("--max-queue", "2")
+        inside = [self.begin(server, greedy) for _ in range(3)]  # alone it may have all places
+        self.assertEqual([status for _, status in inside], [200] * 3)
+        self.assertEqual(self.begin(server, greedy)[1], 429)
+        self.assertEqual(self.begin(server, other)[1], 429)
+        inside[2][0].close()
+        for _ in range(1000):  # until that is seen
+            self.assertEqual([self.begin(server, greedy)[1] for _ in range(5)], [429] * 5)
+            if self.begin(server, other)[1] == 200:
+                return
+        self.fail("the other never came in")
+
 
 class LifeTest(ServerTest):
     model = ""
