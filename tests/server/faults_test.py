@@ -707,6 +707,37 @@ class KeyFileTest(ServerTest):
                 return
         self.fail("the other never came in")
 
+    def test_nobody_pushes_in_before_other_keys(self):
+        server, first, other = self.two_owners()
+        running, status = self.begin(server, first)
+        self.assertEqual(status, 200)
+        done = []
+
+        def ask(headers, name, **more):
+            reply = server.post(COMPLETIONS, {**SHORT, "max_tokens": 20, **more}, headers)
+            done.append(name)
+            return reply.json()["warnings"]
+
+        pushing = [harness.in_thread(lambda: ask(first, "a", priority=-8)) for _ in range(5)]
+        server.wait_until(lambda: self.num_waiting(server, first) == 5, "that they wait")
+        others = [harness.in_thread(lambda: ask(other, "b")) for _ in range(5)]
+        server.wait_until(lambda: self.num_waiting(server, first) == 10, "that all wait")
+        running.close()
+        warned, unwarned = [each() for each in pushing], [each() for each in others]
+        last_a = len(done) - 1 - done[::-1].index("a")
+        self.assertLess(done.index("b"), last_a, done)  # they take turns
+        for warnings in warned:
+            self.assertEqual([each.split(":")[0] for each in warnings], ["priority"])
+        self.assertEqual(unwarned, [[]] * 5)
+
+    def test_one_trust_domain_chooses_its_priorities(self):
+        server = self.start("tiny", "--api-key", "only")
+        for asked in (self.server_reply(server, {"X-Api-Key": "only"}), self.server_reply(self.start("tiny"), {})):
+            self.assertEqual(asked["warnings"], [])
+
+    def server_reply(self, server, headers):
+        return server.post(COMPLETIONS, {**SHORT, "priority": -8}, headers).json()
+
 
 class LifeTest(ServerTest):
     model = ""
