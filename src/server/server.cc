@@ -101,6 +101,7 @@ class ServerImpl final : public Server {
   uint16_t port() const override { return http_->port(); }
 
   void set_models(std::vector<std::unique_ptr<ModelEntry>> models) override {
+    for (const auto& each : models) state_.metrics.add_model(each->name());
     state_.set_models(std::make_shared<const ModelSet>(std::move(models)));
   }
   void drain() override {
