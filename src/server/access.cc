@@ -10,6 +10,7 @@
 
 #include "base/os/input_stream.h"
 #include "base/read_number.h"
+#include "headrace/request.h"
 
 namespace headrace::server {
 namespace {
@@ -145,6 +146,12 @@ const ApiKey* find_key(const std::vector<ApiKey>& keys, std::string_view given) 
     if (CRYPTO_memcmp(key.hash.data(), hash.data(), hash.size()) == 0) found = &key;
   }
   return found;
+}
+
+int allowed_priority(const std::vector<ApiKey>& keys, const ApiKey* key, int asked) {
+  const int own = key != nullptr ? key->priority : 0;
+  const int more = keys.size() > 1 ? std::max(0, asked) : asked;
+  return std::clamp(own + more, kMinPriority, kMaxPriority);
 }
 
 std::string host_name(std::string_view host) {

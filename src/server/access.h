@@ -18,7 +18,7 @@ struct ApiKey {
   std::array<uint8_t, 32> hash{};  ///< SHA-256
   std::string owner;               ///< fairness and prefix cache go by it
   int64_t max_requests = 0;        ///< waiting and running at once; 0: as many as the server
-  int priority = 0;                ///< added to what its requests ask for
+  int priority = 0;                ///< of its requests: smaller is first
 };
 
 /// A key given as such.
@@ -40,6 +40,11 @@ std::string_view given_key(const HttpRequest& request);
 
 /// All keys are compared, in the same time whichever fits. Null: none does.
 const ApiKey* find_key(const std::vector<ApiKey>& keys, std::string_view given);
+
+/// What a request with `key` (null: none) that asks for priority `asked` gets: the key's, or
+/// something after it. Before it only where no other keys are: whose key it is could else push in
+/// before all the others.
+int allowed_priority(const std::vector<ApiKey>& keys, const ApiKey* key, int asked);
 
 /// The name in a Host header, without port and in lower case.
 std::string host_name(std::string_view host);

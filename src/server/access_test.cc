@@ -69,6 +69,27 @@ TEST(ApiKeys, FirstOfAFile) {
   EXPECT_FALSE(first_api_key(path).ok());
 }
 
+TEST(AllowedPriority, AloneAClientMayHaveAny) {
+  EXPECT_EQ(allowed_priority({}, nullptr, -8), -8);
+  EXPECT_EQ(allowed_priority({}, nullptr, 8), 8);
+  std::vector<ApiKey> keys = {api_key("a", "a")};
+  keys[0].priority = 3;
+  EXPECT_EQ(allowed_priority(keys, &keys[0], -5), -2);
+  EXPECT_EQ(allowed_priority(keys, &keys[0], 7), 8);
+}
+
+TEST(AllowedPriority, AmongOthersNoneComesBeforeItsKey) {
+  std::vector<ApiKey> keys = {api_key("a", "a"), api_key("b", "b")};
+  keys[1].priority = 3;
+  EXPECT_EQ(allowed_priority(keys, &keys[0], -8), 0);
+  EXPECT_EQ(allowed_priority(keys, &keys[0], 2), 2);
+  EXPECT_EQ(allowed_priority(keys, &keys[1], -8), 3);
+  EXPECT_EQ(allowed_priority(keys, &keys[1], 0), 3);
+  EXPECT_EQ(allowed_priority(keys, &keys[1], 7), 8);
+  keys[0].priority = -4;
+  EXPECT_EQ(allowed_priority(keys, &keys[0], -8), -4);
+}
+
 TEST(HostName, IsWithoutPort) {
   EXPECT_EQ(host_name("LocalHost:8080"), "localhost");
   EXPECT_EQ(host_name("[::1]:8080"), "[::1]");

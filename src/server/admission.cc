@@ -35,8 +35,29 @@ void Admission::leave(const std::string& owner, int64_t bytes) {
   const std::lock_guard lock(mutex_);
   --num_inside_;
   waiting_bytes_ -= bytes;
-  const auto found = of_owner_.find(owner);
-  if (found != of_owner_.end() && --found->second == 0) of_owner_.erase(found);
+  --owners_[owner].num_inside;
+}
+
+Admission::Owner& Admission::note(const std::string& owner, int64_t owner_limit, Time now) {
+  Owner& out = owners_[owner];
+  out.limit = owner_limit;
+  out.active_until = std::max(out.active_until, now + kActive);
+  std::erase_if(owners_, [&](const auto& each) {
+    return each.second.num_inside == 0 && each.second.active_until < now;
+  });
+  return out;
+}
+
+bool Admission::is_kept_from(const Owner& owner, Time now) const {
+  const auto num_owners = static_cast<int64_t>(owners_.size());
+  const int64_t share = std::max<int64_t>(1, limits_.max_requests / num_owners);
+  if (num_owners == 1 || owner.num_inside < share) return false;
+  const auto num_short = std::count_if(owners_.begin(), owners_.end(), [&](const auto& each) {
+    const Owner& other = each.second;
+    const int64_t most = other.limit > 0 ? std::min(other.limit, share) : share;
+    return &other != &owner && other.active_until >= now && other.num_inside < most;
+  });
+  return limits_.max_requests - num_inside_ <= num_short;
 }
 
 int Admission::retry_locked(Time now) const {
@@ -53,22 +74,35 @@ int Admission::retry_after_seconds(Time now) const {
 }
 
 std::optional<Refusal> Admission::check_locked(const std::string& owner, int64_t owner_limit,
-                                               int64_t bytes, Time now) const {
+                                               int64_t bytes, Time now) {
+  Owner& asking = note(owner, owner_limit, now);
+  auto out = refusal_of(asking, bytes, now);
+  if (out) {
+    const Time again = now + std::chrono::seconds(out->retry_after_seconds);
+    asking.active_until = std::max(asking.active_until, again + kActive);
+  }
+  return out;
+}
+
+std::optional<Refusal> Admission::refusal_of(const Owner& owner, int64_t bytes, Time now) const {
   if (num_inside_ >= limits_.max_requests) {
     return Refusal{"Too many requests are waiting; try again later.", retry_locked(now)};
   }
   if (waiting_bytes_ > 0 && waiting_bytes_ + bytes > limits_.max_waiting_bytes) {
     return Refusal{"The requests that wait are too large together; try again later.", 1};
   }
-  const auto found = of_owner_.find(owner);
-  if (owner_limit > 0 && found != of_owner_.end() && found->second >= owner_limit) {
+  if (owner.limit > 0 && owner.num_inside >= owner.limit) {
     return Refusal{"This key has as many requests under way as it may have.", retry_locked(now)};
+  }
+  if (is_kept_from(owner, now)) {
+    return Refusal{"This key has its share of the places, and others ask too; try again later.",
+                   retry_locked(now)};
   }
   return std::nullopt;
 }
 
 std::optional<Refusal> Admission::check(const std::string& owner, int64_t owner_limit,
-                                        int64_t bytes, Time now) const {
+                                        int64_t bytes, Time now) {
   const std::lock_guard lock(mutex_);
   return check_locked(owner, owner_limit, bytes, now);
 }
@@ -81,7 +115,7 @@ std::unique_ptr<Admission::Ticket> Admission::enter(const std::string& owner, in
     const std::lock_guard lock(mutex_);
     refusal = check_locked(owner, owner_limit, bytes, now);
     if (refusal) return nullptr;
-    ++of_owner_[owner];
+    ++owners_[owner].num_inside;
     ++num_inside_;
     waiting_bytes_ += bytes;
   }

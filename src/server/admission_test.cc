@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace headrace::server {
@@ -61,6 +63,100 @@ TEST_F(AdmissionOfThree, RetryAfterFollowsTheRate) {
   now += seconds(200);
   EXPECT_GT(admission.retry_after_seconds(now), 30);  // nothing for minutes
   EXPECT_LE(admission.retry_after_seconds(now), 120);
+}
+
+using Tickets = std::vector<std::unique_ptr<Admission::Ticket>>;
+
+/// Seven places, and owners with as many requests inside as the test wants.
+class AdmissionOfSeven : public testing::Test {
+ protected:
+  /// Whether one more of `owner` came in.
+  bool enter(const std::string& owner, int64_t limit = 0) {
+    auto ticket = admission.enter(owner, limit, 10, now, refusal);
+    if (!ticket) return false;
+    inside[owner].push_back(std::move(ticket));
+    return true;
+  }
+  /// As many as come in of so many that ask.
+  size_t enter_all(const std::string& owner, int num) {
+    for (int i = 0; i < num; ++i) enter(owner);
+    return inside[owner].size();
+  }
+  void leave(const std::string& owner) { inside[owner].pop_back(); }
+
+  Admission admission{AdmissionLimits{.max_requests = 7}};
+  Admission::Time now{seconds(1000)};
+  std::optional<Refusal> refusal;
+  std::map<std::string, Tickets> inside;
+};
+
+TEST_F(AdmissionOfSeven, OneAloneMayHaveAll) {
+  EXPECT_EQ(enter_all("a", 14), 7U);
+  leave("a");
+  EXPECT_TRUE(enter("a"));
+}
+
+TEST_F(AdmissionOfSeven, APlaceThatGetsFreeIsForWhoWasRefused) {
+  EXPECT_EQ(enter_all("a", 14), 7U);
+  EXPECT_FALSE(enter("b"));
+  for (size_t of_b = 1; of_b <= 3; ++of_b) {
+    leave("a");
+    EXPECT_EQ(enter_all("a", 14), 7 - of_b) << "a asks more often than b";
+    ASSERT_TRUE(refusal);
+    EXPECT_NE(refusal->message.find("share"), std::string::npos);
+    EXPECT_TRUE(enter("b"));
+    EXPECT_EQ(inside["b"].size(), of_b);
+  }
+  // Three of seven each is the share: the last is for who comes first.
+  leave("a");
+  EXPECT_TRUE(enter("a"));
+}
+
+TEST_F(AdmissionOfSeven, TheGateCountsAsAsking) {
+  EXPECT_EQ(enter_all("a", 7), 7U);
+  EXPECT_TRUE(admission.check("b", 0, 0, now));
+  leave("a");
+  EXPECT_TRUE(admission.check("a", 0, 0, now));
+  EXPECT_FALSE(admission.check("b", 0, 0, now));
+}
+
+TEST_F(AdmissionOfSeven, WhoAsksForLittleLeavesTheRest) {
+  EXPECT_TRUE(enter("b"));
+  EXPECT_EQ(enter_all("a", 14), 5U);  // one is kept for b, not all of its share
+  EXPECT_TRUE(enter("b"));
+}
+
+TEST_F(AdmissionOfSeven, WhoAskedLongAgoIsForgotten) {
+  EXPECT_EQ(enter_all("a", 7), 7U);
+  EXPECT_FALSE(enter("b"));
+  leave("a");
+  now += Admission::kActive + seconds(refusal->retry_after_seconds);
+  EXPECT_FALSE(enter("a"));
+  now += seconds(1);
+  EXPECT_TRUE(enter("a"));
+}
+
+TEST_F(AdmissionOfSeven, NothingIsKeptForWhoAskedLongAgo) {
+  EXPECT_TRUE(enter("b"));
+  now += 10 * Admission::kActive;
+  EXPECT_EQ(enter_all("a", 14), 6U);
+  EXPECT_FALSE(enter("b"));  // but it is inside still, and asks again
+  leave("a");
+  EXPECT_FALSE(enter("a"));
+  EXPECT_TRUE(enter("b"));
+}
+
+TEST_F(AdmissionOfSeven, NothingIsKeptForAKeyAtItsOwnLimit) {
+  EXPECT_TRUE(enter("b", 1));
+  EXPECT_EQ(enter_all("a", 14), 6U);
+}
+
+TEST_F(AdmissionOfSeven, OfMoreOwnersThanPlacesEachMayHaveOne) {
+  for (int i = 0; i < 20; ++i) enter(std::to_string(i));
+  EXPECT_EQ(admission.num_inside(), 7);
+  leave("0");
+  for (int i = 1; i < 7; ++i) EXPECT_FALSE(enter(std::to_string(i)));
+  EXPECT_TRUE(enter("19"));
 }
 
 }  // namespace

@@ -164,6 +164,9 @@ void add_engine_metrics(const ModelSet* models, const HttpStats& http,
   add("headrace:connections", "Open connections.", MetricType::Gauge, http.num_connections);
   add("headrace:requests_under_way", "HTTP requests that are not answered in whole.",
       MetricType::Gauge, http.num_exchanges);
+  add("headrace:refused_connections_total",
+      "Connections that came when there were all that may be, probes not counted.",
+      MetricType::Counter, http.refused_connections);
   add("headrace:slow_clients_total", "Clients that took nothing for too long.", MetricType::Counter,
       http.slow_clients);
   add("headrace:sent_bytes_total", "Bytes of replies.", MetricType::Counter, http.bytes_sent);

@@ -116,11 +116,15 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     HEADRACE_ASSIGN(api::PreparedRequest prepared,
                     protocol_.prepare(body, *out.model->served, state_.clock));
     HEADRACE_TRY(check_client());
-    const int key_priority = key_ != nullptr ? key_->priority : 0;
+    const int priority = allowed_priority(state_.options.keys, key_, prepared.params.priority);
+    if (prepared.params.priority < 0 && state_.options.keys.size() > 1) {
+      prepared.warnings.emplace_back(
+          "priority: a request may not come before others of its API key; taken as 0");
+    }
     for (Request& each : prepared.requests) {
       each.keeps_timeline = true;
       each.owner = record_.owner();
-      each.priority = std::clamp(each.priority + key_priority, kMinPriority, kMaxPriority);
+      each.priority = priority;
       each.cache_scope = api::cache_scope(state_.options.shares_prefixes ? "" : record_.owner(),
                                           prepared.params.cache_salt);
     }

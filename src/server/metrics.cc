@@ -55,6 +55,10 @@ Labels labels_of(const std::string& model) {
   return {{"model_name", model}, {"engine", "0"}};
 }
 
+constexpr const char* kGonePhases[] = {"queue", "prefill", "decode"};  // of GonePhase
+constexpr const char* kFinishedReasons[] = {"stop", "length", "abort", "error"};
+constexpr const char* kRefusedStatuses[] = {"429", "503"};  // those that alerts look at
+
 /// vLLM's words for it.
 std::string finished_reason(FinishReason reason) {
   return reason == FinishReason::cancelled ? "abort" : std::string(finish_reason_name(reason));
@@ -96,14 +100,31 @@ struct Metrics::Families {
   CounterFamily& refused =
       counter("headrace:requests_refused_total", "Requests that were refused, by status.");
 
-  void count_finished(const std::string& model, const std::string& reason) {
-    success.Add({{"model_name", model}, {"engine", "0"}, {"finished_reason", reason}}).Increment();
+  prometheus::Counter& finished(const std::string& model, const std::string& reason) {
+    return success.Add({{"model_name", model}, {"engine", "0"}, {"finished_reason", reason}});
+  }
+  prometheus::Counter& gone_in(const std::string& model, const char* phase) {
+    return gone.Add({{"model_name", model}, {"engine", "0"}, {"phase", phase}});
   }
 };
 
 Metrics::Metrics(const std::string& sensors_root)
     : sensors_(sensors_root), families_(std::make_unique<Families>()) {}
 Metrics::~Metrics() = default;
+
+void Metrics::add_model(const std::string& model) {
+  Families& to = *families_;
+  const Labels labels = labels_of(model);
+  to.first_token.Add(labels, first_token_buckets());
+  to.gap.Add(labels, gap_buckets());
+  for (auto* family : {&to.whole, &to.queue, &to.prefill, &to.decode}) {
+    family->Add(labels, time_buckets());
+  }
+  for (auto* family : {&to.prompt, &to.generation}) family->Add(labels, length_buckets());
+  for (const char* each : kGonePhases) to.gone_in(model, each);
+  for (const char* each : kFinishedReasons) to.finished(model, each);
+  for (const char* each : kRefusedStatuses) to.refused.Add({{"status", each}});
+}
 
 void Metrics::count_answered(const RequestTrace& trace) {
   Families& to = *families_;
@@ -120,7 +141,7 @@ void Metrics::count_answered(const RequestTrace& trace) {
   for (const TraceChoice& choice : trace.choices) {
     completion_tokens += choice.stats.completion_tokens;
     observe(to.decode, time_buckets(), choice.stats.decode_ms * 1e-3);
-    to.count_finished(trace.model, finished_reason(choice.reason));
+    to.finished(trace.model, finished_reason(choice.reason)).Increment();
     const auto prompt = static_cast<size_t>(choice.prompt);
     if (prompt >= seen.size()) seen.resize(prompt + 1);
     if (seen[prompt]) continue;
@@ -138,11 +159,11 @@ void Metrics::count_unanswered(const RequestTrace& trace, size_t num_completions
   size_t num_counted = 0;
   for (const TraceChoice& choice : trace.choices) {
     if (choice.reason == FinishReason::cancelled || num_counted == num_completions) continue;
-    families_->count_finished(trace.model, finished_reason(choice.reason));
+    families_->finished(trace.model, finished_reason(choice.reason)).Increment();
     ++num_counted;
   }
   for (; num_counted < num_completions; ++num_counted) {
-    families_->count_finished(trace.model, otherwise);
+    families_->finished(trace.model, otherwise).Increment();
   }
 }
 
@@ -153,10 +174,7 @@ void Metrics::observe_gaps(const std::string& model, std::span<const double> sec
 }
 
 void Metrics::count_gone(const std::string& model, GonePhase phase) {
-  constexpr const char* kNames[] = {"queue", "prefill", "decode"};
-  families_->gone
-      .Add({{"model_name", model}, {"engine", "0"}, {"phase", kNames[static_cast<int>(phase)]}})
-      .Increment();
+  families_->gone_in(model, kGonePhases[static_cast<int>(phase)]).Increment();
 }
 
 void Metrics::count_refused(int status) {

@@ -35,6 +35,8 @@ class Metrics {
   Metrics& operator=(const Metrics&) = delete;
 
   // From any thread.
+  /// All that is measured of it, at 0 from now on: a rate over what comes first is known then.
+  void add_model(const std::string& model);
   void count_answered(const RequestTrace& trace);
   /// One of so many completions whose client did not get all of them: those that had ended count as
   /// they ended, the others as "abort", or "error" where the request failed.

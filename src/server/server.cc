@@ -18,6 +18,7 @@ namespace {
 
 /// For what is still to be said to clients when the server ends.
 constexpr std::chrono::milliseconds kLastWords{300};
+constexpr int kSoonAgain = 1;  ///< Retry-After, in seconds
 
 /// A page that asks from elsewhere, before it asks. Which headers it may send does not matter: what
 /// they may be is up to who made the list of origins.
@@ -76,6 +77,19 @@ class ServerImpl final : public Server {
       log_refusal(record_of(request, ""), status);
       return refusal;
     };
+    handlers.is_probe = [](const HttpRequest& request) {
+      return is_probe(find_route(request.method, request.path).route);
+    };
+    handlers.crowded = [this](const HttpRequest& request) {
+      HttpReply refusal =
+          unavailable_reply("The server has as many connections as it may have.", kSoonAgain);
+      allow_origin(state_, request, refusal);
+      if (!request.method.empty()) state_.metrics.count_refused(refusal.status);
+      RequestRecord record = record_of(request, "");
+      record.code = "too_many_connections";
+      log_refusal(std::move(record), refusal.status);
+      return refusal;
+    };
     handlers.error_body = error_body;
     handlers.headers = {{"Server", "headrace/" + state_.options.version},
                         {"X-Content-Type-Options", "nosniff"}};
@@ -87,11 +101,12 @@ class ServerImpl final : public Server {
   uint16_t port() const override { return http_->port(); }
 
   void set_models(std::vector<std::unique_ptr<ModelEntry>> models) override {
+    for (const auto& each : models) state_.metrics.add_model(each->name());
     state_.set_models(std::make_shared<const ModelSet>(std::move(models)));
   }
   void drain() override {
+    http_->drain();  // first: what is refused from then on says that its connection ends
     state_.is_draining = true;
-    http_->drain();
   }
   int64_t num_under_way() const override { return http_->stats().num_exchanges; }
 
@@ -111,12 +126,11 @@ class ServerImpl final : public Server {
   using ExchangePtr = std::shared_ptr<Exchange>;
 
   /// On the I/O thread, before the body is read.
-  std::optional<HttpReply> gate(const HttpRequest& request) const {
+  std::optional<HttpReply> gate(const HttpRequest& request) {
     const FoundRoute found = find_route(request.method, request.path);
     // Probes come by whatever name or address they know the server.
-    const bool is_probe = found.route != nullptr && found.route->runs_on == RunsOn::io_thread &&
-                          found.route->access == Access::everyone;
-    if (const auto fault = origin_fault(state_.options.origins, request); fault && !is_probe) {
+    if (const auto fault = origin_fault(state_.options.origins, request);
+        fault && !is_probe(found.route)) {
       return error_reply(403, *fault);
     }
     if (request.method == "OPTIONS") return preflight_reply(request);
@@ -138,7 +152,13 @@ class ServerImpl final : public Server {
     return check_readiness(*found.route, key);
   }
 
-  std::optional<HttpReply> check_readiness(const Route& route, const ApiKey* key) const {
+  /// `route` may be null.
+  static bool is_probe(const Route* route) {
+    return route != nullptr && route->runs_on == RunsOn::io_thread &&
+           route->access == Access::everyone;
+  }
+
+  std::optional<HttpReply> check_readiness(const Route& route, const ApiKey* key) {
     const auto now = std::chrono::steady_clock::now();
     if (route.until == Until::ready) {
       if (!state_.models()) return unavailable_reply("Loading model", 1);

@@ -678,6 +678,111 @@ class KeyFileTest(ServerTest):
         self.assertEqual(cached("one", cache_salt="pepper"), 0)
 
 
+    def two_owners(self, *options):
+        """Of whom one request is computed at once."""
+        keys = self.folder / "two-owners.txt"
+        keys.write_text("one owner=a\ntwo owner=b\n")
+        server = self.start("slow", "--api-key-file", keys, "-np", "1", "--keep-alive", "0.2", *options)
+        return server, {"X-Api-Key": "one"}, {"X-Api-Key": "two"}
+
+    def begin(self, server, headers, **more):
+        """A stream that goes on for long, or its refusal: (connection, status)."""
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        connection.request("POST", COMPLETIONS, {**LONG, "stream": True, **more}, headers)
+        return connection, connection.head()[0]
+
+    def num_waiting(self, server, headers):
+        return server.metrics(headers)["vllm:num_requests_waiting"]
+
+    def test_who_asks_all_the_time_leaves_room_for_others(self):
+        server, greedy, other = self.two_owners("--max-queue", "2")
+        inside = [self.begin(server, greedy) for _ in range(3)]  # alone it may have all places
+        self.assertEqual([status for _, status in inside], [200] * 3)
+        self.assertEqual(self.begin(server, greedy)[1], 429)
+        self.assertEqual(self.begin(server, other)[1], 429)
+        inside[2][0].close()
+        for _ in range(1000):  # until that is seen
+            self.assertEqual([self.begin(server, greedy)[1] for _ in range(5)], [429] * 5)
+            if self.begin(server, other)[1] == 200:
+                return
+        self.fail("the other never came in")
+
+    def test_nobody_pushes_in_before_other_keys(self):
+        server, first, other = self.two_owners()
+        running, status = self.begin(server, first)
+        self.assertEqual(status, 200)
+        done = []
+
+        def ask(headers, name, **more):
+            reply = server.post(COMPLETIONS, {**SHORT, "max_tokens": 20, **more}, headers)
+            done.append(name)
+            return reply.json()["warnings"]
+
+        pushing = [harness.in_thread(lambda: ask(first, "a", priority=-8)) for _ in range(5)]
+        server.wait_until(lambda: self.num_waiting(server, first) == 5, "that they wait")
+        others = [harness.in_thread(lambda: ask(other, "b")) for _ in range(5)]
+        server.wait_until(lambda: self.num_waiting(server, first) == 10, "that all wait")
+        running.close()
+        warned, unwarned = [each() for each in pushing], [each() for each in others]
+        last_a = len(done) - 1 - done[::-1].index("a")
+        self.assertLess(done.index("b"), last_a, done)  # they take turns
+        for warnings in warned:
+            self.assertEqual([each.split(":")[0] for each in warnings], ["priority"])
+        self.assertEqual(unwarned, [[]] * 5)
+
+    def test_one_trust_domain_chooses_its_priorities(self):
+        server = self.start("tiny", "--api-key", "only")
+        for asked in (self.server_reply(server, {"X-Api-Key": "only"}), self.server_reply(self.start("tiny"), {})):
+            self.assertEqual(asked["warnings"], [])
+
+    def server_reply(self, server, headers):
+        return server.post(COMPLETIONS, {**SHORT, "priority": -8}, headers).json()
+
+
+class ConnectionLimitTest(ServerTest):
+    options = ("--max-connections", "4", "--header-timeout", "100", "--idle-timeout", "100", "--log-json")
+    probes = ("/livez", "/readyz", "/health")
+
+    def test_probes_come_in(self):
+        counts = self.server.connect()  # in the order in which they connect they are taken
+        self.addCleanup(counts.close)
+
+        def refused():
+            counts.request("GET", "/metrics")
+            return next(int(line.rsplit(" ", 1)[1]) for line in counts.reply().body.decode().splitlines()
+                        if line.startswith("headrace:refused_connections_total"))
+
+        before = refused()
+        silent = [self.server.connect() for _ in range(3)]
+        for path in self.probes:
+            for method in ("GET", "HEAD"):
+                reply = self.server.ask(method, path, headers={"Connection": "keep-alive"})
+                self.assertEqual((reply.status, reply.headers["connection"]), (200, "close"), path)
+        self.assertEqual(refused(), before)
+        for method, path, body in (("GET", "/v1/models", None), ("POST", COMPLETIONS, SHORT), ("GET", "/no", None),
+                                   ("GET", "/livez", b"{}")):
+            with self.server.connect() as connection:
+                connection.request(method, path, body)
+                reply = connection.reply()
+                self.assert_error(reply, 503)
+                self.assertEqual(reply.headers["connection"], "close")
+                self.assertGreaterEqual(int(reply.headers["retry-after"]), 1)
+                self.assertTrue(connection.is_closed())
+        self.assertEqual(refused(), before + 4)
+        self.server.wait_until(lambda: "too_many_connections" in self.server.text(), "that it is logged")
+        # More that say nothing than are kept aside: the oldest of them make room.
+        more = [self.server.connect() for _ in range(40)]
+        self.assertEqual(self.server.get("/livez").status, 200)
+        more[0].file.read()  # to its end
+        self.assert_error(more[39].reply(), 503)  # some seconds later
+        for each in [*silent, *more]:
+            each.close()
+        self.server.wait_until(lambda: refused() == before + 44, "that each is counted once")
+        self.assertEqual(self.server.get("/v1/models").status, 200)
+        self.assertEqual(refused(), before + 44)
+
+
 class LifeTest(ServerTest):
     model = ""
 
@@ -709,10 +814,44 @@ class LifeTest(ServerTest):
             reply = kept.reply()
             self.assert_error(reply, 503)
             self.assertIn("retry-after", reply.headers)
+            self.assertEqual(reply.headers["connection"], "close")
+            self.assertTrue(kept.is_closed())
             probe.request("GET", "/livez")
-            self.assertEqual(probe.reply().status, 200)
+            reply = probe.reply()
+            self.assertEqual((reply.status, reply.headers["connection"]), (200, "close"))
             self.assertEqual(list(running.events())[-1], "[DONE]")  # the running one ends as it should
         self.assertEqual(server.wait(), 0, server.text())
+
+    def begin_body(self, server, body):
+        """Its header was accepted, and half of it is there."""
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        connection.request("POST", COMPLETIONS, None, {"Content-Length": str(len(body)), "Expect": "100-continue"})
+        self.assertEqual(connection.head()[0], 100)
+        connection.send(body[:len(body) // 2])
+        return connection
+
+    def test_a_body_that_comes_while_it_drains(self):
+        server = self.start("tiny")
+        body = json.dumps(SHORT).encode()
+        connection = self.begin_body(server, body)
+        self.assertEqual(server.metric("headrace:requests_under_way"), 2)  # and this one
+        server.terminate()
+        server.wait_until(lambda: server.get("/readyz").status == 503, "that it is not ready")
+        connection.send(body[len(body) // 2:])
+        reply = connection.reply()
+        self.assertEqual((reply.status, reply.headers["connection"]), (200, "close"), reply)
+        self.assertEqual(server.wait(), 0, server.text())
+
+    def test_a_body_that_never_comes_while_it_drains(self):
+        server = self.start("tiny", "--drain-time", "0.5")
+        connection = self.begin_body(server, json.dumps(SHORT).encode())
+        server.terminate()
+        reply = connection.reply()
+        self.assert_error(reply, 503)
+        self.assertEqual(reply.headers["connection"], "close")
+        self.assertIn("retry-after", reply.headers)
+        self.assertEqual(server.wait(20), 0, server.text())
 
     def test_an_idle_server_ends_at_once(self):
         server = self.start("tiny")

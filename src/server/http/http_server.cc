@@ -70,7 +70,9 @@ class HttpServerImpl final : public HttpServer {
   HttpServerImpl& operator=(const HttpServerImpl&) = delete;
 
   Result<void> start() {
-    allow_open_files(static_cast<uint64_t>(options_.limits.max_connections) + kOtherFiles);
+    const HttpLimits& limits = options_.limits;
+    allow_open_files(static_cast<uint64_t>(limits.max_connections + limits.max_spare_connections) +
+                     kOtherFiles);
     if (options_.tls) {
       HEADRACE_ASSIGN(tls_, make_tls_context(*options_.tls));
     }
@@ -91,7 +93,7 @@ class HttpServerImpl final : public HttpServer {
     out.num_connections = context_->num_connections;
     out.num_exchanges = context_->num_exchanges;
     out.accepted = accepted_;
-    out.refused_connections = refused_;
+    out.refused_connections = context_->refused_connections;
     out.clients_gone = context_->clients_gone;
     out.slow_clients = context_->slow_clients;
     out.bytes_sent = context_->bytes_sent;
@@ -105,10 +107,8 @@ class HttpServerImpl final : public HttpServer {
   }
 
   void drain() override {
-    asio::post(io_, [this] {
-      context_->is_draining = true;
-      end_sessions(*context_, false);
-    });
+    context_->is_draining = true;
+    asio::post(io_, [this] { end_sessions(*context_, false); });
   }
 
   void stop() override {
@@ -250,10 +250,6 @@ class HttpServerImpl final : public HttpServer {
 
   void serve(RawSocket socket, std::string client) {
     ++accepted_;
-    if (context_->num_connections >= options_.limits.max_connections) {
-      ++refused_;
-      return;
-    }
     const bool has_tls = tls_ != nullptr;
     start_session(
         context_,
@@ -272,7 +268,6 @@ class HttpServerImpl final : public HttpServer {
   std::thread thread_;
   uint16_t port_ = 0;
   std::atomic<int64_t> accepted_{0};
-  std::atomic<int64_t> refused_{0};
 };
 
 }  // namespace

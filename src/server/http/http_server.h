@@ -24,10 +24,14 @@ struct HttpLimits {
   int max_headers = 64;
   size_t max_target_bytes = 8 << 10;
   int max_connections = 4096;
-  std::chrono::milliseconds header_time{10'000};  ///< from a request's first byte on
-  std::chrono::milliseconds body_time{30'000};    ///< for a whole body
-  std::chrono::milliseconds idle_time{75'000};    ///< between two requests of a connection
-  std::chrono::milliseconds stall_time{30'000};   ///< in which something must be sent
+  /// So many more are taken, for probes: all else on them is answered 503. Where these are taken
+  /// too, the oldest of them is closed for the next.
+  int max_spare_connections = 16;
+  std::chrono::milliseconds spare_header_time{2'000};  ///< on those, instead of the next
+  std::chrono::milliseconds header_time{10'000};       ///< from a request's first byte on
+  std::chrono::milliseconds body_time{30'000};         ///< for a whole body
+  std::chrono::milliseconds idle_time{75'000};         ///< between two requests of a connection
+  std::chrono::milliseconds stall_time{30'000};        ///< in which something must be sent
 };
 
 struct TlsFiles {
@@ -56,6 +60,12 @@ struct HttpHandlers {
   /// 501, 503). Of the request there is as much as was read of its header, or its client and id
   /// alone. On the I/O thread; must not wait.
   std::function<HttpReply(const HttpRequest&, int status, const std::string& message)> refusal;
+  /// Whether the request is answered on a connection above `max_connections` too. On the I/O
+  /// thread; must not wait.
+  std::function<bool(const HttpRequest&)> is_probe;
+  /// The reply to any other request on such a connection. Where one was closed without a request
+  /// there is the client alone, and the reply goes nowhere. On the I/O thread; must not wait.
+  std::function<HttpReply(const HttpRequest&)> crowded;
   /// The body of the reply (500) where a handler failed.
   std::function<std::string(int status, const std::string& message)> error_body;
   /// Headers of every reply.
@@ -67,9 +77,9 @@ struct HttpHandlers {
 /// Counts since the start, and now.
 struct HttpStats {
   int64_t num_connections = 0;  ///< now
-  int64_t num_exchanges = 0;    ///< now: requests not yet answered in whole
+  int64_t num_exchanges = 0;    ///< now: requests whose header is there, not yet answered in whole
   int64_t accepted = 0;
-  int64_t refused_connections = 0;
+  int64_t refused_connections = 0;  ///< above the limit, but for probes
   int64_t clients_gone = 0;
   int64_t slow_clients = 0;
   int64_t bytes_sent = 0;
@@ -84,11 +94,11 @@ class HttpServer {
   virtual HttpStats stats() const = 0;
   /// Calls `work` on the I/O thread every `period`, which must be short.
   virtual void every(std::chrono::milliseconds period, std::function<void()> work) = 0;
-  /// Ends connections that are between requests, and those under way behind their answers. Requests
-  /// that still come on them are handled.
+  /// Ends connections that are between requests, and those under way behind their answers, which
+  /// say so. Requests that still come on them are handled.
   virtual void drain() = 0;
-  /// Takes no more connections, cuts all that are under way, ends the threads. Takes a second at
-  /// most.
+  /// Takes no more connections, cuts all that are under way, ends the threads. Requests whose
+  /// bodies still come are refused (503). Takes a second at most.
   virtual void stop() = 0;
 };
 

@@ -25,9 +25,10 @@ bool is_malformed(const ErrorCodeOf& error) {
 }  // namespace
 
 RequestReader::RequestReader(std::shared_ptr<SessionContext> context,
-                             std::shared_ptr<Connection> connection)
+                             std::shared_ptr<Connection> connection, Milliseconds header_time)
     : context_(std::move(context)),
       connection_(std::move(connection)),
+      header_time_(header_time),
       buffer_(context_->limits.max_header_bytes + kBufferSlack) {}
 
 ReadEnd RequestReader::fail(HttpFault fault) {
@@ -41,7 +42,7 @@ asio::awaitable<ReadEnd> RequestReader::wait_for_bytes(bool is_first) {
   charge_.reset();
   if (has_bytes()) co_return ReadEnd::whole;
   if (buffer_.capacity() > kKeptBufferBytes) buffer_.shrink_to_fit();
-  connection_->set_deadline(is_first ? limits().header_time : limits().idle_time);
+  connection_->set_deadline(is_first ? header_time_ : limits().idle_time);
   const auto [error, size] =
       co_await connection_->stream().async_read_some(buffer_.prepare(kFirstBytes), kAwait);
   connection_->end_deadline();
@@ -60,7 +61,7 @@ asio::awaitable<ReadEnd> RequestReader::read_head() {
   parser_.emplace();
   parser_->header_limit(static_cast<uint32_t>(limits().max_header_bytes));
   parser_->body_limit(limits().max_body_bytes);
-  connection_->set_deadline(limits().header_time);
+  connection_->set_deadline(header_time_);
   const auto [error, ignored] =
       co_await http::async_read_header(connection_->stream(), buffer_, *parser_, kAwait);
   connection_->end_deadline();

@@ -27,7 +27,9 @@ enum class ReadEnd {
 /// All of it belongs to the I/O thread.
 class RequestReader {
  public:
-  RequestReader(std::shared_ptr<SessionContext> context, std::shared_ptr<Connection> connection);
+  /// `header_time`: for a header, and for the first bytes of a connection.
+  RequestReader(std::shared_ptr<SessionContext> context, std::shared_ptr<Connection> connection,
+                Milliseconds header_time);
 
   /// Whether something of the next request is there.
   bool has_bytes() const { return buffer_.size() > 0; }
@@ -67,6 +69,7 @@ class RequestReader {
 
   const std::shared_ptr<SessionContext> context_;
   const std::shared_ptr<Connection> connection_;
+  const Milliseconds header_time_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   HttpRequest request_;

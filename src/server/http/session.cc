@@ -20,20 +20,31 @@ namespace headrace::server {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
+  /// `is_spare`: above the limit of connections.
   Session(std::shared_ptr<SessionContext> context, std::unique_ptr<AnyStream> stream,
-          std::string client)
+          std::string client, bool is_spare)
       : context_(std::move(context)),
+        is_spare_(is_spare),
+        header_time_(is_spare ? context_->limits.spare_header_time : context_->limits.header_time),
         connection_(std::make_shared<Connection>(std::move(stream), context_->limits.stall_time,
                                                  context_->bytes_sent)),
         client_(std::move(client)),
         wake_(connection_->stream().get_executor()),
         watch_(std::make_shared<ClientWatch>(connection_, [this] { wake_.cancel(); })),
-        reader_(context_, connection_) {
+        reader_(context_, connection_, header_time_) {
     ++context_->num_connections;
+    if (is_spare_) {
+      context_->spares.push_back(this);
+    } else {
+      ++context_->num_regular;
+    }
   }
   ~Session() {
     if (exchange_) end_exchange(ExchangeEnd::cut);
+    set_under_way(false);
     if (is_listed_) context_->sessions.erase(place_);
+    context_->spares.remove(this);
+    if (!is_spare_) --context_->num_regular;
     --context_->num_connections;
   }
   Session(const Session&) = delete;
@@ -43,28 +54,51 @@ class Session : public std::enable_shared_from_this<Session> {
     const auto self = shared_from_this();
     place_ = context_->sessions.insert(context_->sessions.end(), self);
     is_listed_ = true;
-    if (!needs_handshake || co_await connection_->shake_hands(context_->limits.header_time)) {
+    if (!needs_handshake || co_await connection_->shake_hands(header_time_)) {
       while (co_await serve_one()) {
       }
       is_finishing_ = true;
       co_await connection_->finish();
     }
+    if (is_spare_) count_unserved();
     close();
   }
 
   void end(bool even_busy) {
     is_ending_ = is_ending_ || even_busy;
-    if (is_idle_) {
+    if (is_idle_ || (even_busy && is_reading_body_)) {
       connection_->interrupt();
     } else if (even_busy && !is_finishing_) {
       close();
     }
   }
 
+  /// For another above the limit.
+  void make_room() {
+    context_->spares.remove(this);
+    count_unserved();
+    close();
+  }
+
  private:
   void close() {
     connection_->close();
     wake_.cancel();
+  }
+
+  /// Of one above the limit, unless it had an answer.
+  void count_unserved() {
+    if (std::exchange(is_settled_, true)) return;
+    ++context_->refused_connections;
+    HttpRequest nothing;
+    nothing.client = client_;
+    context_->handlers.crowded(nothing);
+  }
+
+  /// From a request's header on, until its answer is with the system.
+  void set_under_way(bool is_under_way) {
+    if (std::exchange(is_under_way_, is_under_way) == is_under_way) return;
+    context_->num_exchanges += is_under_way ? 1 : -1;
   }
 
   /// One request and its answer; whether the connection goes on.
@@ -84,46 +118,72 @@ class Session : public std::enable_shared_from_this<Session> {
     framing_.is_http_1_0 = reader_.is_http_1_0();
     framing_.request_id = request_id_;
     framing_.has_body = request.method != "HEAD";
+    if (is_spare_ && read != ReadEnd::gone && !takes_probe(read)) co_return co_await crowded();
     if (read == ReadEnd::whole) {
+      set_under_way(true);
       if (const auto refusal = context_->handlers.gate(request))
         co_return co_await refuse(*refusal);
-      framing_.keeps_alive = reader_.keeps_alive();
+      framing_.keeps_alive = reader_.keeps_alive() && !is_spare_;
+      is_reading_body_ = true;
       read = co_await reader_.read_body();
+      is_reading_body_ = false;
+      if (read == ReadEnd::gone && is_ending_ && !connection_->is_closed()) {
+        const std::string why = "The server is shutting down.";
+        co_await refuse_as(503, why);
+      }
     }
-    if (read == ReadEnd::faulty) co_await refuse_faulty();
+    if (read == ReadEnd::faulty)
+      co_await refuse_as(reader_.fault().status, reader_.fault().message);
     if (read != ReadEnd::whole) co_return false;
     co_return co_await answer();
+  }
+
+  /// Whether what was read is a whole probe.
+  bool takes_probe(ReadEnd read) {
+    const bool is_probe = read == ReadEnd::whole && reader_.is_done() &&
+                          context_->handlers.is_probe(reader_.request());
+    is_settled_ = is_settled_ || is_probe;
+    return is_probe;
+  }
+
+  /// Anything else above the limit.
+  asio::awaitable<bool> crowded() {
+    is_settled_ = true;
+    ++context_->refused_connections;
+    framing_.keeps_alive = false;
+    const HttpReply reply = context_->handlers.crowded(reader_.request());
+    co_return co_await send_refusal(reply, reader_.is_done());
   }
 
   /// What is left of the request is not waited for.
   asio::awaitable<bool> refuse(const HttpReply& refusal) {
     const bool is_read = reader_.is_done() || (!refusal.closes && reader_.drop_body());
-    framing_.keeps_alive = is_read && !refusal.closes && reader_.keeps_alive();
+    framing_.keeps_alive = is_read && !refusal.closes && !is_spare_ && reader_.keeps_alive();
     co_return co_await send_refusal(refusal, is_read);
   }
 
-  asio::awaitable<void> refuse_faulty() {
+  asio::awaitable<void> refuse_as(int status, const std::string& message) {
     framing_.keeps_alive = false;
-    const HttpFault& fault = reader_.fault();
-    const HttpReply reply =
-        context_->handlers.refusal(reader_.request(), fault.status, fault.message);
+    const HttpReply reply = context_->handlers.refusal(reader_.request(), status, message);
     co_await send_refusal(reply, reader_.is_done());
   }
 
   /// Whether the connection goes on.
   asio::awaitable<bool> send_refusal(const HttpReply& reply, bool is_read) {
+    if (context_->is_draining) framing_.keeps_alive = false;
     std::string bytes = reply_head(reply, context_->handlers.headers, reply.body.size(), framing_);
     if (framing_.has_body) bytes += reply.body;
     reader_.take_charge();
     ++num_served_;
-    if (!co_await connection_->send(bytes)) co_return false;
+    const bool is_sent = co_await connection_->send(bytes);
+    set_under_way(false);
+    if (!is_sent) co_return false;
     if (framing_.keeps_alive) co_return true;
     if (!is_read) co_await connection_->linger();
     co_return false;
   }
 
   asio::awaitable<bool> answer() {
-    ++context_->num_exchanges;
     ++num_served_;
     auto executor = connection_->stream().get_executor();
     exchange_ = std::make_shared<ExchangeState>(
@@ -148,7 +208,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void end_exchange(ExchangeEnd end) {
     exchange_->finish(end);
     exchange_.reset();
-    --context_->num_exchanges;
+    set_under_way(false);
   }
 
   asio::awaitable<ExchangeEnd> send_answer() {
@@ -212,6 +272,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   const std::shared_ptr<SessionContext> context_;
+  const bool is_spare_;
+  const Milliseconds header_time_;
   const std::shared_ptr<Connection> connection_;
   const std::string client_;
   std::list<std::weak_ptr<Session>>::iterator place_;
@@ -223,16 +285,24 @@ class Session : public std::enable_shared_from_this<Session> {
   ReplyFraming framing_;
   int64_t num_served_ = 0;
   bool is_listed_ = false;
-  bool is_idle_ = false;       ///< between two requests
-  bool is_ending_ = false;     ///< no request more
-  bool is_finishing_ = false;  ///< it ends by itself, soon
+  bool is_settled_ = false;       ///< of one above the limit: what it gets is counted
+  bool is_idle_ = false;          ///< between two requests
+  bool is_reading_body_ = false;  ///< of a request that passed the gate
+  bool is_under_way_ = false;     ///< a request whose header is there
+  bool is_ending_ = false;        ///< no request more
+  bool is_finishing_ = false;     ///< it ends by itself, soon
 };
 
 void start_session(std::shared_ptr<SessionContext> context, std::unique_ptr<AnyStream> stream,
                    std::string client, bool needs_handshake) {
+  const HttpLimits& limits = context->limits;
+  const bool is_spare = context->num_regular >= limits.max_connections;
+  if (is_spare && static_cast<int>(context->spares.size()) >= limits.max_spare_connections) {
+    context->spares.front()->make_room();
+  }
   auto executor = stream->get_executor();
   auto session =
-      std::make_shared<Session>(std::move(context), std::move(stream), std::move(client));
+      std::make_shared<Session>(std::move(context), std::move(stream), std::move(client), is_spare);
   asio::co_spawn(
       executor, [session, needs_handshake] { return session->run(needs_handshake); },
       asio::detached);

@@ -20,12 +20,16 @@ struct SessionContext {
   HttpLimits limits;
   HttpHandlers handlers;
   std::shared_ptr<Workers> workers;
-  bool is_draining = false;
   std::list<std::weak_ptr<Session>> sessions;
+  std::list<Session*> spares;  ///< those above the limit, the oldest first
+  int64_t num_regular = 0;     ///< connections that are none of these
+
+  std::atomic<bool> is_draining{false};
 
   std::atomic<size_t> body_bytes{0};  ///< of all requests that still have theirs
   std::atomic<int64_t> num_connections{0};
   std::atomic<int64_t> num_exchanges{0};
+  std::atomic<int64_t> refused_connections{0};
   std::atomic<int64_t> clients_gone{0};
   std::atomic<int64_t> slow_clients{0};
   std::atomic<int64_t> bytes_sent{0};
@@ -53,7 +57,8 @@ class BodyCharge {
   size_t num_bytes_ = 0;
 };
 
-/// Serves the connection until it ends. `client` is who it is from.
+/// Serves the connection until it ends; one above the limit of connections only for a probe, and
+/// the oldest such is closed where there are too many. `client` is who it is from.
 void start_session(std::shared_ptr<SessionContext> context, std::unique_ptr<AnyStream> stream,
                    std::string client, bool needs_handshake);
 /// Ends those that wait for a request; with `all`, every one.
