@@ -36,7 +36,7 @@ struct RequestStats {
 /// What an engine does when memory runs short, in this order.
 enum class MemoryRung : uint8_t {
   evict_prefixes,  ///< cached blocks that nobody uses are written over
-  drop_caches,     ///< other caches of the process are emptied
+  drop_caches,     ///< other caches of the process are emptied, where it has any
   stop_admitting,  ///< requests wait although there is a place for them
   shrink_chunks,   ///< prompts are computed in smaller pieces
   lower_batch,     ///< fewer run at once

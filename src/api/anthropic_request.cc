@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/fit_prompt.h"
 #include "api/json_body.h"
 #include "api/prepare_parts.h"
 
@@ -88,7 +89,7 @@ Result<void> fill_anthropic(const Json& body, const ServedModel& model, const Cl
   const ChatPromptOptions options{.now_unix_seconds = clock.unix_seconds(),
                                   .adds_generation_prompt = !conversation->continues_last_message,
                                   .continues_last_message = conversation->continues_last_message};
-  auto ids = chat_ids(model, conversation->messages, options, kMessages);
+  auto ids = fitting_chat_ids(model, conversation->messages, options, kMessages, out);
   if (!ids.ok()) {
     if (ids.error().where == "continue_final_message") ids.error().where = kMessages;
     return std::move(ids).error();

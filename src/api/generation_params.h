@@ -24,6 +24,10 @@ struct GenerationParams {
   int64_t timeout_ms = 0;
   bool is_streamed = false;
   bool include_usage = false;  ///< a last chunk with the usage, where streamed
+  /// The tokens that a prompt is cut to; 0: it is not; -1: as many as fit.
+  int64_t truncate_prompt_tokens = 0;
+  std::string_view truncation_name = "truncate_prompt_tokens";  ///< under which that was asked for
+  bool may_use_lighter_model = false;                           ///< where this one has no room
   std::string user;
   std::string cache_salt;
 };

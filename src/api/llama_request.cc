@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/fit_prompt.h"
 #include "api/json_body.h"
 #include "api/prepare_parts.h"
 
@@ -68,7 +69,9 @@ bool is_mixed(const Json& prompt) {
          has([](const Json& part) { return part.is_string(); });
 }
 
-Result<std::vector<Prompt>> read_mixed(const Json& parts, const ServedModel& model) {
+Result<std::vector<Prompt>> read_mixed(const Json& parts, const ServedModel& model,
+                                       const GenerationParams& params) {
+  const auto most = most_prompt_tokens(model, params);
   Prompt prompt;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i].is_string()) {
@@ -78,8 +81,9 @@ Result<std::vector<Prompt>> read_mixed(const Json& parts, const ServedModel& mod
     }
     const EncodeOptions options{.add_special = i == 0, .parse_special = true};
     const auto& text = parts[i].get_ref<const std::string&>();
-    HEADRACE_TRY(check_prompt_bytes(model, text.size(), "prompt"));
-    HEADRACE_ASSIGN(const auto ids, model.tokenizer->encode(text, options));
+    if (!most) HEADRACE_TRY(check_prompt_bytes(model, text.size(), "prompt"));
+    const std::string_view end = most ? end_of_text(model, text, *most) : text;
+    HEADRACE_ASSIGN(const auto ids, model.tokenizer->encode(end, options));
     prompt.ids.insert(prompt.ids.end(), ids.begin(), ids.end());
   }
   return std::vector<Prompt>{std::move(prompt)};
@@ -114,8 +118,8 @@ Result<LlamaRequest> parse_llama(const Json& body, const ServedModel& model) {
   const Json* const prompt = fields.find("prompt");
   HEADRACE_TRY(fields.status());
   if (prompt == nullptr) return missing_value("prompt", "a string or an array of token ids");
-  HEADRACE_ASSIGN(out.prompts,
-                  is_mixed(*prompt) ? read_mixed(*prompt, model) : read_prompts(*prompt, context));
+  HEADRACE_ASSIGN(out.prompts, is_mixed(*prompt) ? read_mixed(*prompt, model, out.params)
+                                                 : read_prompts(*prompt, context));
   HEADRACE_TRY(check_num_choices(out.prompts.size(), out.params, context.limits));
   HEADRACE_TRY(check_params(out.params, context.vocab_size));
   out.warnings = fields.unknown();
@@ -134,8 +138,10 @@ Result<void> fill_llama(const Json& body, const ServedModel& model, PreparedRequ
   // Who uses this endpoint writes control tokens by hand.
   const EncodeOptions options{true, true};
   for (const Prompt& prompt : request.prompts) {
-    HEADRACE_ASSIGN(auto ids, prompt_ids(prompt, options, model, out.warnings));
-    texts.push_back(prompt.text ? *prompt.text : model.tokenizer->decode(ids, false));
+    HEADRACE_ASSIGN(auto ids, prompt_ids(prompt, options, model, out.params,
+                                         name_of_prompt(request.prompts, prompt), out.warnings));
+    const bool is_whole = prompt.text && !most_prompt_tokens(model, out.params);
+    texts.push_back(is_whole ? *prompt.text : model.tokenizer->decode(ids, false));
     add_prompt(model, std::move(ids), out).use_prefix_cache = request.caches_prompt;
   }
   out.repeated = std::make_shared<const Json>(Json{{"prompts", std::move(texts)}});

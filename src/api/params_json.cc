@@ -148,6 +148,14 @@ void read_stop_ids(Fields& fields, const ParamsContext& context, std::vector<Tok
   }
 }
 
+void read_truncation(Fields& fields, int64_t& to) {
+  constexpr const char* kName = "truncate_prompt_tokens";
+  const bool is_set = fields.integer(kName, to, -1, std::numeric_limits<int64_t>::max());
+  if (is_set && to == 0) {
+    fields.fail(kName, "-1 (as many as fit) or at least 1", *fields.find(kName));
+  }
+}
+
 void read_stream(Fields& fields, bool may_stream, GenerationParams& out) {
   fields.boolean("stream", out.is_streamed);
   if (out.is_streamed && !may_stream) {
@@ -201,6 +209,8 @@ void read_generation_params(Fields& fields, const ParamsContext& context, Genera
   fields.integer("priority", out.priority, kMinPriority, kMaxPriority);
   fields.integer("timeout_ms", out.timeout_ms, 0, limits.max_timeout_ms);
   read_stream(fields, context.may_stream, out);
+  read_truncation(fields, out.truncate_prompt_tokens);
+  fields.boolean("allow_lighter_model", out.may_use_lighter_model);
   fields.text("user", out.user, limits.max_name_bytes);
   fields.text("cache_salt", out.cache_salt, limits.max_name_bytes);
   read_unsupported_fields(fields);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/fit_prompt.h"
 #include "api/prepare_parts.h"
 
 namespace headrace::api {
@@ -16,9 +17,12 @@ Result<void> fill_completion(const Json& body, const ServedModel& model, Prepare
   const EncodeOptions options{request.adds_special, request.parses_special};
   std::vector<std::string> prompt_warnings;
   for (const Prompt& prompt : request.prompts) {
-    HEADRACE_ASSIGN(auto ids, prompt_ids(prompt, options, model, prompt_warnings));
+    const std::string what = name_of_prompt(request.prompts, prompt);
+    HEADRACE_ASSIGN(auto ids,
+                    prompt_ids(prompt, options, model, out.params, what, prompt_warnings));
     if (request.echo) {
-      out.echoes.push_back(prompt.text ? *prompt.text : model.tokenizer->decode(ids, false));
+      const bool is_whole = prompt.text && !most_prompt_tokens(model, out.params);
+      out.echoes.push_back(is_whole ? *prompt.text : model.tokenizer->decode(ids, false));
     }
     Request& made = add_prompt(model, std::move(ids), out);
     // An echoed prompt's tokens have log-probabilities as the others do.
@@ -39,8 +43,8 @@ Result<void> fill_chat(const Json& body, const ServedModel& model, const Clock& 
   out.goes_on = request.continues_last_message;
   HEADRACE_TRY(check_model(model, out));
   out.warnings.insert(out.warnings.end(), request.warnings.begin(), request.warnings.end());
-  HEADRACE_ASSIGN(auto ids,
-                  chat_ids(model, *request.messages, chat_options(request, clock), "messages"));
+  HEADRACE_ASSIGN(auto ids, fitting_chat_ids(model, *request.messages, chat_options(request, clock),
+                                             "messages", out));
   add_prompt(model, std::move(ids), out);
   return {};
 }

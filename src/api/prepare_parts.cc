@@ -6,10 +6,13 @@
 #include <span>
 #include <utility>
 
+#include "api/fit_prompt.h"
 #include "api/in_quotes.h"
 
 namespace headrace::api {
 namespace {
+
+constexpr std::string_view kControlTokens = "prompt: control tokens";
 
 Request engine_request(const GenerationParams& params, std::vector<TokenId> prompt) {
   Request request;
@@ -22,6 +25,7 @@ Request engine_request(const GenerationParams& params, std::vector<TokenId> prom
   request.priority = params.priority;
   request.timeout_ms = params.timeout_ms;
   request.cache_scope = cache_scope("", params.cache_salt);
+  request.may_use_lighter_model = params.may_use_lighter_model;
   return request;
 }
 
@@ -41,10 +45,10 @@ void fit_default(const ServedModel& model, Request& request, PreparedRequest& ou
 }
 
 /// Whether control tokens are spelled in a text that is not searched for them.
-bool spells_control_tokens(const Tokenizer& tokenizer, const std::string& text,
+bool spells_control_tokens(const Tokenizer& tokenizer, std::string_view text,
                            const std::vector<TokenId>& ids, bool adds_special) {
   // All known control tokens have one of these; text without them is not tokenised twice.
-  if (text.find_first_of("<[") == std::string::npos) return false;
+  if (text.find_first_of("<[") == text.npos) return false;
   const auto parsed = tokenizer.encode(text, EncodeOptions{adds_special, true});
   return parsed.ok() && *parsed != ids;
 }
@@ -70,6 +74,10 @@ ParamsContext params_context(const ServedModel& model) {
 }
 
 Result<void> check_model(const ServedModel& model, PreparedRequest& out) {
+  if (out.params.may_use_lighter_model && model.lighter_name.empty()) {
+    out.warnings.push_back("allow_lighter_model: " + in_quotes(model.name) +
+                           " has no lighter model here");
+  }
   const std::string& asked = out.params.model;
   if (asked.empty() || asked == model.name) return {};
   if (!model.answers_any_name) {
@@ -101,20 +109,35 @@ Result<void> check_prompt_bytes(const ServedModel& model, size_t num_bytes,
                field, "shorten it, or open the model with a larger context"};
 }
 
+std::string name_of_prompt(const std::vector<Prompt>& all, const Prompt& prompt) {
+  return all.size() == 1 ? "" : "prompt[" + std::to_string(&prompt - all.data()) + "]";
+}
+
 Result<std::vector<TokenId>> prompt_ids(const Prompt& prompt, const EncodeOptions& options,
-                                        const ServedModel& model,
-                                        std::vector<std::string>& warnings) {
-  if (!prompt.text) return prompt.ids;
+                                        const ServedModel& model, const GenerationParams& params,
+                                        std::string_view what, std::vector<std::string>& warnings) {
+  const auto most = most_prompt_tokens(model, params);
+  if (!prompt.text) {
+    std::vector<TokenId> ids = prompt.ids;
+    cut_prompt(model, params, false, 0, what, ids, warnings);
+    return ids;
+  }
   const std::string& text = *prompt.text;
   const Tokenizer& tokenizer = *model.tokenizer;
-  HEADRACE_TRY(check_prompt_bytes(model, text.size(), "prompt"));
-  HEADRACE_ASSIGN(auto ids, tokenizer.encode(text, options));
-  if (warnings.empty() && !options.parse_special &&
-      spells_control_tokens(tokenizer, text, ids, options.add_special)) {
-    warnings.emplace_back(
-        "prompt: control tokens that it spells were taken as plain text; set parse_special to "
-        "true, or use /v1/chat/completions");
+  if (!most) HEADRACE_TRY(check_prompt_bytes(model, text.size(), "prompt"));
+  const std::string_view end = most ? end_of_text(model, text, *most) : text;
+  HEADRACE_ASSIGN(auto ids, tokenizer.encode(end, options));
+  const bool is_warned = std::any_of(warnings.begin(), warnings.end(), [](const auto& each) {
+    return each.starts_with(kControlTokens);
+  });
+  if (!is_warned && !options.parse_special &&
+      spells_control_tokens(tokenizer, end, ids, options.add_special)) {
+    warnings.push_back(std::string(kControlTokens) +
+                       " that it spells were taken as plain text; set parse_special to true, or "
+                       "use /v1/chat/completions");
   }
+  const size_t num_bytes = end.size() < text.size() ? text.size() : 0;
+  cut_prompt(model, params, options.add_special, num_bytes, what, ids, warnings);
   return ids;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/chat_prompt.h"
@@ -21,12 +22,15 @@ Result<void> check_model(const ServedModel& model, PreparedRequest& out);
 /// for is cut to what the prompt leaves, with a warning.
 Request& add_prompt(const ServedModel& model, std::vector<TokenId> ids, PreparedRequest& out);
 
-/// The ids of `prompt`. Warns where control tokens are spelled that are not looked for, unless
-/// something is in `warnings` already.
-/// Errors: those of check_prompt_bytes(), of the tokenizer.
+/// The ids of `prompt`, cut as the request asks; `what` is "" or which prompt it is. Warns of that,
+/// and once where control tokens are spelled that are not looked for. Errors: those of
+/// check_prompt_bytes() for what is not to be cut, of the tokenizer.
 Result<std::vector<TokenId>> prompt_ids(const Prompt& prompt, const EncodeOptions& options,
-                                        const ServedModel& model,
-                                        std::vector<std::string>& warnings);
+                                        const ServedModel& model, const GenerationParams& params,
+                                        std::string_view what, std::vector<std::string>& warnings);
+
+/// "prompt[3]", or "" of a request with one prompt alone. `prompt` is one of `all`.
+std::string name_of_prompt(const std::vector<Prompt>& all, const Prompt& prompt);
 
 /// Error (context_length_exceeded, at `field`): a text of so many bytes has more tokens than the
 /// context, whatever it is.

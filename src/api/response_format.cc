@@ -148,7 +148,7 @@ class ResponseFormat final : public ReplyFormat {
     out["tools"] = Json::array();
     out["top_logprobs"] = std::max(params.num_logprobs, 0);
     out["top_p"] = short_number(params.sampling.top_p);
-    out["truncation"] = "disabled";
+    out["truncation"] = params.truncate_prompt_tokens == -1 ? "auto" : "disabled";
     out["usage"] = nullptr;
     out["user"] = params.user.empty() ? Json() : Json(params.user);
     out["metadata"] = repeated["metadata"];

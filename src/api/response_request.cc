@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/fit_prompt.h"
 #include "api/json_body.h"
 #include "api/prepare_parts.h"
 
@@ -66,11 +67,12 @@ void read_response_logprobs(Fields& fields, const RequestLimits& limits, Generat
   if (wanted) out.num_logprobs = top;
 }
 
-void read_options(Fields& fields) {
+void read_options(Fields& fields, GenerationParams& out) {
   std::string truncation;
   if (fields.text("truncation", truncation, 16)) {
     if (truncation == "auto") {
-      fields.note("truncation", "is auto, but an input that is too long is an error here");
+      out.truncate_prompt_tokens = -1;
+      out.truncation_name = "truncation";
     } else if (truncation != "disabled") {
       fields.fail("truncation", "\"auto\" or \"disabled\"", *fields.find("truncation"));
     }
@@ -154,7 +156,7 @@ Result<void> fill_response(const Json& body, const ServedModel& model, const Clo
   refuse_state(fields);
   read_text_format(fields);
   read_response_logprobs(fields, context.limits, out.params);
-  read_options(fields);
+  read_options(fields, out.params);
   Json repeated = {{"instructions", nullptr}, {"metadata", read_metadata(fields)}};
   std::string instructions;
   const bool has_instructions =
@@ -171,7 +173,7 @@ Result<void> fill_response(const Json& body, const ServedModel& model, const Clo
   if (has_instructions) put_instructions(instructions, messages);
   out.repeated = std::make_shared<const Json>(std::move(repeated));
   const ChatPromptOptions options{.now_unix_seconds = clock.unix_seconds()};
-  HEADRACE_ASSIGN(auto ids, chat_ids(model, messages, options, kInput));
+  HEADRACE_ASSIGN(auto ids, fitting_chat_ids(model, messages, options, kInput, out));
   add_prompt(model, std::move(ids), out);
   return {};
 }

@@ -31,6 +31,8 @@ struct ServedModel {
   bool may_stream = true;
   /// A request that names another model is answered too, with a warning; else it is an error.
   bool answers_any_name = false;
+  /// What may answer in its place where the request allows it and there is no room; "": none.
+  std::string lighter_name{};
 };
 
 }  // namespace headrace::api

@@ -8,6 +8,7 @@
 
 #include "api/anthropic_request.h"
 #include "api/fields.h"
+#include "api/fit_prompt.h"
 #include "api/json_body.h"
 #include "api/prepare_parts.h"
 #include "text/unicode.h"
@@ -77,10 +78,10 @@ Result<Json> tokenize_messages(const Json& body, const ServedModel& model, const
   }
   HEADRACE_ASSIGN(ChatRequest request, parse_chat_request(chat, params_context(model)));
   PreparedRequest named;
-  named.params.model = request.params.model;
+  named.params = request.params;
   HEADRACE_TRY(check_model(model, named));
-  HEADRACE_ASSIGN(auto ids,
-                  chat_ids(model, *request.messages, chat_options(request, clock), "messages"));
+  HEADRACE_ASSIGN(auto ids, fitting_chat_ids(model, *request.messages, chat_options(request, clock),
+                                             "messages", named));
   named.warnings.insert(named.warnings.end(), request.warnings.begin(), request.warnings.end());
   return tokens_json(ids, shape, model, std::move(named.warnings));
 }

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/config_file.h"
 #include "cli/end_signals.h"
+#include "cli/lighter_models.h"
 #include "cli/model_options.h"
 #include "cli/parse_bytes.h"
 #include "cli/report.h"
@@ -78,6 +79,8 @@ Result<std::unique_ptr<ModelEntry>> entry_of(const ServeArgs& args,
   }
   served.max_context = (*engine)->max_context();
   served.answers_any_name = args.models.size() <= 1;
+  HEADRACE_ASSIGN(const auto pairs, lighter_pairs(args.lighter_models));
+  served.lighter_name = lighter_of(pairs, served.name);
   auto entry = std::make_unique<ModelEntry>();
   entry->served = std::make_shared<const api::ServedModel>(std::move(served));
   entry->keeps = opened;
@@ -87,6 +90,27 @@ Result<std::unique_ptr<ModelEntry>> entry_of(const ServeArgs& args,
   entry->bounds = std::move(bounds);
   entry->chat_template = chat_template_source(*opened);
   return entry;
+}
+
+/// That the models of --lighter-model can stand in for each other.
+Result<void> check_lighter(const ServeArgs& args, const OpenedModels& opened) {
+  HEADRACE_ASSIGN(const auto pairs, lighter_pairs(args.lighter_models));
+  std::vector<TokensOfModel> tokens;
+  for (const auto& each : opened.models) {
+    const ModelInfo& info = each->model->info();
+    tokens.push_back({info.name, each->tokenizer.get(), info.vocab_size});
+  }
+  return check_lighter_pairs(pairs, tokens);
+}
+
+/// The pairs were checked.
+void link_lighter(const ServeArgs& args, std::vector<std::unique_ptr<ModelEntry>>& entries) {
+  for (auto& each : entries) {
+    each->lighter_for_all = args.use_lighter_model;
+    for (auto& other : entries) {
+      if (other->name() == each->served->lighter_name) each->lighter = other.get();
+    }
+  }
 }
 
 /// The files, with the names they are served by.
@@ -111,6 +135,7 @@ Result<std::vector<std::unique_ptr<ModelEntry>>> load_all(const ServeArgs& args)
   HEADRACE_ASSIGN(const OpenOptions options, open_options(args.model));
   HEADRACE_ASSIGN(const auto specs, specs_of(args));
   HEADRACE_ASSIGN(OpenedModels opened, open_models(specs, options));
+  HEADRACE_TRY(check_lighter(args, opened));
   std::vector<std::unique_ptr<ModelEntry>> out;
   // Before the engines, which would be in its way, and before there is anybody who waits.
   std::vector<std::shared_ptr<const ModelBounds>> bounds(opened.models.size());
@@ -121,6 +146,7 @@ Result<std::vector<std::unique_ptr<ModelEntry>>> load_all(const ServeArgs& args)
     HEADRACE_ASSIGN(auto entry, entry_of(args, std::move(each), std::move(bounds[i])));
     out.push_back(std::move(entry));
   }
+  link_lighter(args, out);
   return out;
 }
 
@@ -168,6 +194,16 @@ void drain(const ServeArgs& args, server::Server& server) {
   }
 }
 
+/// What of the lighter models needs no model.
+Result<void> check_lighter_options(const ServeArgs& args) {
+  HEADRACE_ASSIGN(const auto pairs, lighter_pairs(args.lighter_models));
+  if (args.use_lighter_model && pairs.empty()) {
+    return Error{ErrorCode::invalid_argument, "needs --lighter-model too", "--use-lighter-model",
+                 ""};
+  }
+  return {};
+}
+
 /// `known`: the options of the command.
 Result<int> run_checked(const ServeArgs& args, const std::vector<Option>& known) {
   auto options = server_options(args);
@@ -179,6 +215,9 @@ Result<int> run_checked(const ServeArgs& args, const std::vector<Option>& known)
     if (auto bytes = parse_bytes(args.kv_memory); !bytes.ok()) {
       return fail_usage("serve", std::move(bytes).error().at("--kv-memory"), false);
     }
+  }
+  if (const auto right = check_lighter_options(args); !right.ok()) {
+    return fail_usage("serve", right.error(), false);
   }
   if (args.prints_config) {
     print(config_text(known));

@@ -88,6 +88,13 @@ void add_engine(std::vector<Option>& options, ServeArgs& args) {
                   "Share prefixes among all API keys: faster, but the time of an answer tells one "
                   "key what another has asked",
                   &args.share_prefix_cache));
+  add(make_option("--lighter-model", "MODEL=LIGHTER",
+                  "Of the models served, which answers where MODEL has no room, for requests with "
+                  "\"allow_lighter_model\": true; may be given again",
+                  &args.lighter_models));
+  add(make_option("--use-lighter-model", "",
+                  "All requests may be answered by the lighter model; its name is in the answer",
+                  &args.use_lighter_model));
 }
 
 void add_limits(std::vector<Option>& options, ServeArgs& args) {

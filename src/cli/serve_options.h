@@ -41,6 +41,8 @@ struct ServeArgs {
   double max_slowdown = 0;
   bool no_prefix_cache = false;
   bool share_prefix_cache = false;
+  std::vector<std::string> lighter_models;  ///< "MODEL=LIGHTER"; see lighter_pairs()
+  bool use_lighter_model = false;           ///< for all requests
 
   std::string max_body = "8M";
   std::string max_waiting_bytes = "64M";

@@ -11,11 +11,12 @@
 #include <utility>
 
 namespace headrace {
-namespace {
 
 bool is_want_of_room(const Error& error) {
   return error.code == ErrorCode::overloaded || error.code == ErrorCode::resource_exhausted;
 }
+
+namespace {
 
 class FallbackEngine final : public Engine {
  public:

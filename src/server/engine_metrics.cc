@@ -101,7 +101,7 @@ constexpr StatsMetric kStatsMetrics[] = {
 
 void add_models(const ModelSet& models, std::vector<MetricFamily>& to) {
   std::vector<EngineStats> stats;
-  for (const auto& each : models.all()) stats.push_back(each->engine->stats());
+  for (const auto& each : models.all()) stats.push_back(each->stats());
   for (const StatsMetric& metric : kStatsMetrics) {
     FamilyOf family(metric.name, metric.help, metric.type);
     for (size_t i = 0; i < stats.size(); ++i) {
@@ -115,8 +115,11 @@ void add_models(const ModelSet& models, std::vector<MetricFamily>& to) {
     beside_bounds.push_back({model.name(), model.bounds.get(), stats[i]});
   }
   add_bound_metrics(beside_bounds, to);
-  FamilyOf rungs("headrace:fallback_total", "Times that each way out of short memory was taken.",
-                 MetricType::Counter);
+  FamilyOf rungs(
+      "headrace:fallback_total",
+      "Times that each way out of short memory was taken. drop_caches stays 0: besides the KV "
+      "cache nothing is cached that could be dropped.",
+      MetricType::Counter);
   FamilyOf rows("vllm:iteration_tokens_total", "Tokens of a step.", MetricType::Histogram);
   FamilyOf seconds("headrace:step_seconds", "Time of a step.", MetricType::Histogram);
   for (size_t i = 0; i < stats.size(); ++i) {

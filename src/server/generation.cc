@@ -14,6 +14,7 @@
 #include "server/http/request_id.h"
 #include "server/json_endpoint.h"
 #include "server/replies.h"
+#include "server/submission.h"
 
 namespace headrace::server {
 namespace {
@@ -145,16 +146,14 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
       reply_error(*prepared.fault);
       return;
     }
-    if (auto submitted = submit(prepared); !submitted.ok()) {
-      reply_error(submitted.error());
-      streams_.clear();  // those already submitted are cancelled
-    }
+    if (auto submitted = submit(prepared); !submitted.ok()) reply_error(submitted.error());
   }
 
   /// Errors are answered by the caller.
   Result<void> submit(const Prepared& prepared) {
-    model_ = prepared.model;
-    request_ = prepared.request;
+    auto taken = server::submit(*prepared.model, prepared.request);
+    model_ = taken.ok() ? taken->model : prepared.model;
+    request_ = taken.ok() ? taken->request : prepared.request;
     record_.tokenized(prepared.at_ms);
     api::ResponseHead head;
     head.id = std::string(protocol_.id_prefix) + random_name();
@@ -162,13 +161,8 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     record_.named(head.id, head.created_unix_seconds, *model_, request_);
     answer_.emplace(*request_, model_->served->tokenizer);
     format_ = protocol_.make_format(head, request_, model_->served);
-    for (const Request& each : request_->requests) {
-      auto stream = model_->engine->submit(each);
-      if (!stream.ok()) {
-        return api::named_for_request(std::move(stream).error(), *request_);
-      }
-      streams_.push_back(std::make_shared<Stream>(std::move(stream).value()));
-    }
+    if (!taken.ok()) return std::move(taken).error();
+    streams_ = std::move(taken->streams);
     record_.submitted();
     read_streams();
     return {};

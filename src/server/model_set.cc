@@ -12,6 +12,12 @@ ModelSet::ModelSet(std::vector<std::unique_ptr<ModelEntry>> entries)
   for (auto& each : entries_) each->pump = std::make_unique<StreamPump>(*each->engine);
 }
 
+EngineStats ModelEntry::stats() const {
+  EngineStats out = engine->stats();
+  out.rungs[static_cast<size_t>(MemoryRung::lighter_model)] += num_lighter.load();
+  return out;
+}
+
 Result<ModelEntry*> ModelSet::find(std::string_view name) const {
   if (name.empty()) return entries_.front().get();
   for (const auto& each : entries_) {

@@ -1,6 +1,7 @@
 // The models that a server has, by name. Must not know HTTP.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,8 +28,15 @@ struct ModelEntry {
   int64_t max_sequences = 0;                  ///< computed at once
   std::shared_ptr<const ModelBounds> bounds;  ///< of the machine; null: not measured
   std::unique_ptr<StreamPump> pump;           ///< set by the server
+  /// Of the same set, with the same tokenizer: answers where this one has no room, if the request
+  /// allows it or `lighter_for_all`; null: none. No circle leads back here.
+  ModelEntry* lighter = nullptr;
+  bool lighter_for_all = false;
+  std::atomic<int64_t> num_lighter{0};  ///< requests for this one that a lighter one answered
 
   const std::string& name() const { return served->name; }
+  /// The engine's, with MemoryRung::lighter_model as the server counts it.
+  EngineStats stats() const;
 };
 
 /// Never changed once a request may see it.

@@ -34,6 +34,7 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kVocab = 1000;
+constexpr const char* kLighter = "lighter";
 constexpr uint32_t kFirstCharacter = 0x4E00;
 constexpr int kBytesEach = 3;  ///< of a character in UTF-8
 
@@ -137,6 +138,9 @@ struct Args {
   int64_t hanging_token = -1;
   int64_t holding_token = -1;
   int64_t max_queue = 1024;
+  int64_t max_waiting = 0;      ///< of the engine; 0: as many as the server lets in
+  int64_t lighter = 0;          ///< 1: a second model, "lighter", with room for all
+  int64_t lighter_for_all = 0;  ///< 1: it may answer all requests
   int64_t max_unsent_bytes = 256 << 10;
   int64_t max_unread_bytes = 64 << 10;
   int64_t stuck_after_ms = 10'000;
@@ -164,6 +168,9 @@ constexpr NumberOption kOptions[] = {
     {"--hanging-token", &Args::hanging_token},
     {"--holding-token", &Args::holding_token},
     {"--max-queue", &Args::max_queue},
+    {"--max-waiting", &Args::max_waiting},
+    {"--lighter", &Args::lighter},
+    {"--lighter-for-all", &Args::lighter_for_all},
     {"--max-unsent-bytes", &Args::max_unsent_bytes},
     {"--max-unread-bytes", &Args::max_unread_bytes},
     {"--stuck-after-ms", &Args::stuck_after_ms},
@@ -202,7 +209,7 @@ ChecksumEngineOptions engine_options(const Args& args) {
   out.engine.max_sequences = args.np;
   out.engine.kv_tokens = args.kv_tokens;
   out.engine.chunk_tokens = args.chunk_tokens;
-  out.engine.max_waiting = args.max_queue + args.np;
+  out.engine.max_waiting = args.max_waiting > 0 ? args.max_waiting : args.max_queue + args.np;
   out.engine.max_unread_bytes = args.max_unread_bytes;
   return out;
 }
@@ -224,13 +231,14 @@ server::ServerOptions server_options(const Args& args) {
 std::unique_ptr<server::ModelEntry> entry_of(const Args& args, std::shared_ptr<Engine> engine,
                                              Gate& gate) {
   api::ServedModel served;
-  served.name = "checksum";
+  served.name = engine->model().name;
   served.fingerprint = "checksum";
   served.tokenizer =
       std::make_shared<CharacterTokenizer>(static_cast<TokenId>(args.holding_token), &gate);
   served.vocab_size = kVocab;
   served.max_context = engine->max_context();
-  served.answers_any_name = true;
+  served.answers_any_name = args.lighter == 0;
+  if (args.lighter != 0 && served.name != kLighter) served.lighter_name = kLighter;
   auto entry = std::make_unique<server::ModelEntry>();
   entry->served = std::make_shared<const api::ServedModel>(std::move(served));
   entry->engine = std::move(engine);
@@ -275,6 +283,21 @@ void obey(ChecksumFaults& faults, Gate& gate, server::Server& server) {
   }
 }
 
+/// The model that answers where the first has no room, if there is to be one.
+Result<void> add_lighter(const Args& args, Gate& gate,
+                         std::vector<std::unique_ptr<server::ModelEntry>>& models) {
+  if (args.lighter == 0) return {};
+  ChecksumEngineOptions options = engine_options(args);
+  options.name = kLighter;
+  options.hanging_token = -1;
+  options.engine.max_waiting = args.max_queue + args.np;
+  HEADRACE_ASSIGN(auto made, make_checksum_engine(options));
+  models.push_back(entry_of(args, std::move(made.engine), gate));
+  models.front()->lighter = models.back().get();
+  models.front()->lighter_for_all = args.lighter_for_all != 0;
+  return {};
+}
+
 int run(const Args& args) {
   Gate gate;
   auto made = make_checksum_engine(engine_options(args));
@@ -289,6 +312,10 @@ int run(const Args& args) {
   }
   std::vector<std::unique_ptr<server::ModelEntry>> models;
   models.push_back(entry_of(args, std::move(made->engine), gate));
+  if (auto added = add_lighter(args, gate, models); !added.ok()) {
+    std::cerr << added.error().to_string() << '\n';
+    return 1;
+  }
   (*server)->set_models(std::move(models));
   std::cerr << "checksum_server serves at port " << (*server)->port() << std::endl;
   obey(*made->faults, gate, **server);

@@ -47,6 +47,73 @@ class StepsTest(unittest.TestCase):
         self.check(server, waiting(), text_of([1, 2]), 5)
         self.assertEqual(server.get("/readyz").status, 200)
 
+    def fill(self, server):
+        """A step that hangs and a request that waits: the engine of the first model is full."""
+        prompt = text_of([5, HANGING, 7])
+        stuck = in_thread(server.post, COMPLETIONS, self.body(prompt, 3, model="checksum"))
+        server.wait_until(lambda: server.get("/readyz").status == 503, "that a step hangs")
+        answered = []
+        two = [in_thread(lambda: answered.append(server.post(COMPLETIONS, self.body(text_of([1, 2]), 5,
+                                                                                    model="checksum"))))
+               for _ in range(2)]
+        server.wait_until(lambda: answered, "that one of them is refused")
+        self.assertEqual(answered[0].status, 429, answered)
+
+        def end():
+            server.command("release")
+            self.check(server, stuck(), prompt, 3)
+            for each in two:
+                each()
+            self.check(server, answered[1], text_of([1, 2]), 5)
+
+        return end
+
+    def test_a_lighter_model_answers_where_that_is_allowed(self):
+        server = self.serve("--stuck-after-ms", 500, "--np", 1, "--max-waiting", 1, "--lighter", 1)
+        steps = {"model_name": "checksum", "step": "lighter_model"}
+        end = self.fill(server)
+        ask = self.body(text_of([1, 2, 3]), 5, model="checksum")
+        refused = server.post(COMPLETIONS, ask)
+        self.assertEqual(refused.status, 429, refused)
+        self.assertEqual(server.metric("headrace:fallback_total", **steps), 0)
+        allowed = {**ask, "allow_lighter_model": True}
+        reply = server.post(COMPLETIONS, allowed)
+        self.check(server, reply, text_of([1, 2, 3]), 5)
+        self.assertEqual(reply.json()["model"], "lighter")
+        self.assertTrue(any('"lighter"' in each and '"checksum"' in each for each in reply.json()["warnings"]), reply)
+        events, is_done = server.stream(COMPLETIONS, allowed)
+        self.assertTrue(is_done)
+        self.assertEqual({each["model"] for each in events}, {"lighter"})
+        self.assertEqual(server.metric("headrace:fallback_total", **steps), 2)
+        self.assertEqual(server.metric("headrace:fallback_total", model_name="lighter", step="lighter_model"), 0)
+        rungs = server.get("/dashboard/data").json()["models"][0]["rungs"]
+        self.assertEqual(rungs["lighter_model"], 2)
+        # What is wrong is wrong with any model.
+        self.assertEqual(server.post(COMPLETIONS, {**allowed, "max_tokens": 100_000}).status, 400)
+        end()
+        server.wait_until_idle()
+        reply = server.post(COMPLETIONS, allowed)  # there is room
+        self.check(server, reply, text_of([1, 2, 3]), 5)
+        self.assertEqual(reply.json()["model"], "checksum")
+        self.assertEqual(reply.json()["warnings"], [])
+
+    def test_a_lighter_model_for_all_requests(self):
+        everybody = self.serve("--stuck-after-ms", 500, "--np", 1, "--max-waiting", 1, "--lighter", 1,
+                               "--lighter-for-all", 1)
+        prompt = text_of([5, HANGING, 7])
+        stuck = in_thread(everybody.post, COMPLETIONS, self.body(prompt, 3, model="checksum"))
+        everybody.wait_until(lambda: everybody.get("/readyz").status == 503, "that a step hangs")
+        asked = self.body(text_of([4, 5]), 4, model="checksum")
+        replies = [in_thread(everybody.post, COMPLETIONS, asked) for _ in range(2)]
+        steps = {"model_name": "checksum", "step": "lighter_model"}
+        everybody.wait_until(lambda: everybody.metric("headrace:fallback_total", **steps) == 1, "that one was passed on")
+        everybody.command("release")
+        self.check(everybody, stuck(), prompt, 3)
+        got = [each() for each in replies]
+        self.assertEqual(sorted(each.json()["model"] for each in got), ["checksum", "lighter"])
+        for each in got:
+            self.check(everybody, each, text_of([4, 5]), 4)
+
     def test_a_client_that_leaves_a_stuck_step(self):
         server = self.serve("--stuck-after-ms", 1000)
         with server.connect() as connection:

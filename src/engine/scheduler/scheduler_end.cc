@@ -309,9 +309,9 @@ void Scheduler::note_pressure() {
     is_short |= pool.num_unreferenced() - group.num_cached() == 0 &&
                 pool.num_unreferenced() < pool.num_blocks() / 8;
   }
-  if (is_short && !is_short_) {
+  if (is_short && !is_short_ && options_.drop_caches) {
     count(MemoryRung::drop_caches);
-    if (options_.drop_caches) options_.drop_caches();
+    options_.drop_caches();
   }
   is_short_ = is_short;
 }

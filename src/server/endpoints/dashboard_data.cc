@@ -67,7 +67,7 @@ api::Json bound_json(const ModelEntry& model, const EngineStats& stats) {
 }
 
 api::Json model_data(const ServerState& state, const ModelEntry& model) {
-  const EngineStats stats = model.engine->stats();
+  const EngineStats stats = model.stats();
   api::Json rungs = api::Json::object();
   for (size_t i = 0; i < kNumMemoryRungs; ++i) {
     rungs[std::string(memory_rung_name(static_cast<MemoryRung>(i)))] = stats.rungs[i];

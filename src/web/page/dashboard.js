@@ -14,7 +14,7 @@ const kSmoothMs = 3000;   // a rate is over so long
 const kWindows = [[60000, "1\u00a0min"], [300000, "5\u00a0min"], [Infinity, "All"]];
 
 const kRungs = {
-  evict_prefixes: "Cached prefixes written over", drop_caches: "Other caches emptied", stop_admitting: "Requests kept waiting",
+  evict_prefixes: "Cached prefixes written over", drop_caches: "Other caches emptied (there are none)", stop_admitting: "Requests kept waiting",
   shrink_chunks: "Prompts in smaller pieces", lower_batch: "Fewer at once", preempt: "Requests begun again",
   lighter_model: "Answered by a lighter model", fail_request: "Requests failed",
 };
