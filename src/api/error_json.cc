@@ -43,8 +43,6 @@ std::string_view type_of(int status) {
       return "authentication_error";
     case 403:
       return "permission_error";
-    case 404:
-      return "not_found_error";
     case 429:
       return "rate_limit_error";
     default:

@@ -14,6 +14,7 @@
 #include "server/http/request_id.h"
 #include "server/json_endpoint.h"
 #include "server/replies.h"
+#include "server/route.h"
 #include "server/submission.h"
 
 namespace headrace::server {
@@ -58,7 +59,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     exchange_->on_over([self = shared_from_this()](ExchangeEnd end) { self->over(end); });
     try {
       if (refusal) {
-        reply(refusal_reply(*refusal));
+        reply(refusal_reply(*refusal, error_shape(protocol_.path)));
       } else {
         post_prepare();
       }
@@ -376,7 +377,7 @@ void generate(ServerState& state, const api::Protocol& protocol,
               std::shared_ptr<Exchange> exchange) {
   auto models = state.models();
   if (!models) {
-    exchange->reply(unavailable_reply("Loading model", 1));
+    exchange->reply(unavailable_reply("Loading model", 1, error_shape(protocol.path)));
     return;
   }
   std::make_shared<Generation>(state, protocol, std::move(exchange), std::move(models))->start();

@@ -6,6 +6,7 @@
 
 #include "api/json_body.h"
 #include "server/replies.h"
+#include "server/route.h"
 
 namespace headrace::server {
 namespace {
@@ -26,16 +27,14 @@ Result<ModelEntry*> named_model(const ModelSet& models, const api::Json& body) {
 }
 
 void answer_json(ServerState& state, const std::shared_ptr<Exchange>& exchange,
-                 const MakeJson& make, std::string (*error_json)(const api::ApiError&)) {
+                 const MakeJson& make) {
   const auto models = state.models();
   auto out = made(*models, *exchange, make);
   if (out.ok()) {
     exchange->reply(json_reply(json_text(*out)));
     return;
   }
-  const api::ApiError error = api::api_error(out.error());
-  exchange->reply(error_json == nullptr ? error_reply(error)
-                                        : json_reply(error_json(error), error.status));
+  exchange->reply(error_reply(api::api_error(out.error()), error_shape(exchange->request().path)));
 }
 
 std::string query_value(std::string_view query, std::string_view name) {

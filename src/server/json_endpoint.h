@@ -16,9 +16,9 @@ namespace headrace::server {
 using MakeJson = std::function<Result<api::Json>(const api::Json& body, const ModelEntry& model)>;
 
 /// Parses the body, finds the model that it names, and answers with what `make` makes, or its
-/// error. `error_json`: how errors look, where not as OpenAI's.
+/// error.
 void answer_json(ServerState& state, const std::shared_ptr<Exchange>& exchange,
-                 const MakeJson& make, std::string (*error_json)(const api::ApiError&) = nullptr);
+                 const MakeJson& make);
 
 /// The model that a body names; errors: not_found.
 Result<ModelEntry*> named_model(const ModelSet& models, const api::Json& body);

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "api/anthropic_format.h"
+
 namespace headrace::server {
 namespace {
 
@@ -18,10 +20,6 @@ api::ApiError described(int status, const std::string& message) {
     case 403:
       out.type = "permission_error";
       break;
-    case 404:
-    case 405:
-      out.type = "not_found_error";
-      break;
     case 429:
       out.type = "rate_limit_error";
       out.code = "rate_limit_exceeded";
@@ -36,6 +34,10 @@ api::ApiError described(int status, const std::string& message) {
   return out;
 }
 
+std::string shaped(const api::ApiError& error, ErrorShape shape) {
+  return shape == ErrorShape::anthropic ? api::anthropic_error(error) : api::error_json(error);
+}
+
 }  // namespace
 
 HttpReply json_reply(std::string body, int status) {
@@ -45,28 +47,28 @@ HttpReply json_reply(std::string body, int status) {
   return out;
 }
 
-HttpReply error_reply(const api::ApiError& error) {
-  return json_reply(api::error_json(error), error.status);
+HttpReply error_reply(const api::ApiError& error, ErrorShape shape) {
+  return json_reply(shaped(error, shape), error.status);
 }
 
-HttpReply error_reply(int status, const std::string& message) {
-  return error_reply(described(status, message));
+HttpReply error_reply(int status, const std::string& message, ErrorShape shape) {
+  return error_reply(described(status, message), shape);
 }
 
-HttpReply refusal_reply(const Refusal& refusal) {
-  HttpReply out = error_reply(429, refusal.message);
+HttpReply refusal_reply(const Refusal& refusal, ErrorShape shape) {
+  HttpReply out = error_reply(429, refusal.message, shape);
   out.headers.push_back({"Retry-After", std::to_string(refusal.retry_after_seconds)});
   return out;
 }
 
-HttpReply unavailable_reply(const std::string& message, int retry_after_seconds) {
-  HttpReply out = error_reply(503, message);
+HttpReply unavailable_reply(const std::string& message, int retry_after_seconds, ErrorShape shape) {
+  HttpReply out = error_reply(503, message, shape);
   out.headers.push_back({"Retry-After", std::to_string(retry_after_seconds)});
   return out;
 }
 
-std::string error_body(int status, const std::string& message) {
-  return api::error_json(described(status, message));
+std::string error_body(int status, const std::string& message, ErrorShape shape) {
+  return shaped(described(status, message), shape);
 }
 
 }  // namespace headrace::server

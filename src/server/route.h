@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "server/error_shape.h"
 #include "server/http/exchange.h"
 
 namespace headrace::server {
@@ -37,6 +38,7 @@ struct Route {
   bool takes_rest = false;
   bool generates = false;   ///< counts for the bounds on what waits
   bool is_routine = false;  ///< asked again and again by machines: not told of at the usual level
+  ErrorShape errors = ErrorShape::openai;
   void (*handle)(ServerState& state, std::shared_ptr<Exchange> exchange) = nullptr;
 };
 
@@ -48,5 +50,7 @@ struct FoundRoute {
   std::string_view other_method = {};  ///< that of such a path, where another was asked for
 };
 FoundRoute find_route(std::string_view method, std::string_view path);
+/// Of a path's errors, whatever the method: those of the route that it names or lies below.
+ErrorShape error_shape(std::string_view path);
 
 }  // namespace headrace::server

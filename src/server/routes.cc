@@ -15,6 +15,10 @@ constexpr Route generating(std::string_view path, void (*handle)(ServerState&, E
           .generates = true,
           .handle = handle};
 }
+constexpr Route of_anthropic(Route route) {
+  route.errors = ErrorShape::anthropic;
+  return route;
+}
 constexpr Route of_bodies(std::string_view path, void (*handle)(ServerState&, ExchangePtr)) {
   return {.method = "POST", .path = path, .runs_on = RunsOn::long_worker, .handle = handle};
 }
@@ -44,16 +48,21 @@ constexpr auto kRoutes = std::to_array<Route>({
     generating("/v1/chat/completions", chat_completions),
     generating("/v1/completions", completions),
     generating("/v1/responses", responses),
-    generating("/v1/messages", messages),
+    of_anthropic(generating("/v1/messages", messages)),
     generating("/completion", llama_completion),
-    of_bodies("/v1/messages/count_tokens", count_tokens),
+    // As llama-server has them: without /v1 the first is OpenAI's, the second its own.
+    generating("/chat/completions", chat_completions),
+    generating("/completions", llama_completion),
+    of_anthropic(of_bodies("/v1/messages/count_tokens", count_tokens)),
     of_bodies("/tokenize", tokenize),
     of_bodies("/detokenize", detokenize),
     of_bodies("/apply-template", apply_template),
     working("/v1/models", list_models),
+    working("/models", list_models),
     {.method = "GET", .path = "/v1/models/", .takes_rest = true, .handle = show_model},
     working("/props", props),
     working("/slots", slots),
+    {.method = "GET", .path = "/version", .until = Until::always, .handle = version},
     {.method = "GET",
      .path = "/metrics",
      .until = Until::always,
@@ -66,6 +75,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     of_the_page("/dashboard", false),
     of_the_page("/assets/", true),
     public_health("/health", health),
+    public_health("/v1/health", health),
     public_health("/livez", livez),
     public_health("/readyz", readyz),
 });
@@ -91,6 +101,15 @@ FoundRoute find_route(std::string_view method, std::string_view path) {
     out.other_method = each.method;
   }
   return out;
+}
+
+ErrorShape error_shape(std::string_view path) {
+  for (const Route& each : kRoutes) {
+    const bool fits = path.starts_with(each.path) &&
+                      (path.size() == each.path.size() || path[each.path.size()] == '/');
+    if (fits && each.errors != ErrorShape::openai) return each.errors;
+  }
+  return ErrorShape::openai;
 }
 
 }  // namespace headrace::server

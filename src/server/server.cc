@@ -70,8 +70,9 @@ class ServerImpl final : public Server {
       allow_origin(state_, request, reply);
     };
     handlers.refusal = [this](const HttpRequest& request, int status, const std::string& message) {
-      HttpReply refusal =
-          status == 503 ? unavailable_reply(message, 1) : error_reply(status, message);
+      const ErrorShape shape = error_shape(request.path);
+      HttpReply refusal = status == 503 ? unavailable_reply(message, 1, shape)
+                                        : error_reply(status, message, shape);
       allow_origin(state_, request, refusal);
       state_.metrics.count_refused(status);
       log_refusal(record_of(request, ""), status);
@@ -81,8 +82,8 @@ class ServerImpl final : public Server {
       return is_probe(find_route(request.method, request.path).route);
     };
     handlers.crowded = [this](const HttpRequest& request) {
-      HttpReply refusal =
-          unavailable_reply("The server has as many connections as it may have.", kSoonAgain);
+      HttpReply refusal = unavailable_reply("The server has as many connections as it may have.",
+                                            kSoonAgain, error_shape(request.path));
       allow_origin(state_, request, refusal);
       if (!request.method.empty()) state_.metrics.count_refused(refusal.status);
       RequestRecord record = record_of(request, "");
@@ -90,7 +91,9 @@ class ServerImpl final : public Server {
       log_refusal(std::move(record), refusal.status);
       return refusal;
     };
-    handlers.error_body = error_body;
+    handlers.error_body = [](const HttpRequest& request, int status, const std::string& message) {
+      return error_body(status, message, error_shape(request.path));
+    };
     handlers.headers = {{"Server", "headrace/" + state_.options.version},
                         {"X-Content-Type-Options", "nosniff"}};
     state_.http_stats = [this] { return http_ ? http_->stats() : HttpStats(); };
@@ -128,25 +131,27 @@ class ServerImpl final : public Server {
   /// On the I/O thread, before the body is read.
   std::optional<HttpReply> gate(const HttpRequest& request) {
     const FoundRoute found = find_route(request.method, request.path);
+    const ErrorShape shape = error_shape(request.path);
     // Probes come by whatever name or address they know the server.
     if (const auto fault = origin_fault(state_.options.origins, request);
         fault && !is_probe(found.route)) {
-      return error_reply(403, *fault);
+      return error_reply(403, *fault, shape);
     }
     if (request.method == "OPTIONS") return preflight_reply(request);
     const ApiKey* key = key_of(state_, request);
     const bool is_public = found.route != nullptr && found.route->access == Access::everyone;
     if (!is_public && !state_.options.keys.empty() && key == nullptr) {
-      HttpReply out =
-          error_reply(401, given_key(request).empty()
-                               ? "This server wants an API key: Authorization: Bearer KEY."
-                               : "The API key is not one of this server's.");
+      HttpReply out = error_reply(401,
+                                  given_key(request).empty()
+                                      ? "This server wants an API key: Authorization: Bearer KEY."
+                                      : "The API key is not one of this server's.",
+                                  shape);
       out.headers.push_back({"WWW-Authenticate", "Bearer"});
       return out;
     }
     if (found.route == nullptr) {
       return found.other_method.empty()
-                 ? error_reply(404, "There is no " + shown(request.path) + " here.")
+                 ? error_reply(404, "There is no " + shown(request.path) + " here.", shape)
                  : wrong_method_reply(request, found.other_method);
     }
     return check_readiness(*found.route, key);
@@ -161,22 +166,23 @@ class ServerImpl final : public Server {
   std::optional<HttpReply> check_readiness(const Route& route, const ApiKey* key) {
     const auto now = std::chrono::steady_clock::now();
     if (route.until == Until::ready) {
-      if (!state_.models()) return unavailable_reply("Loading model", 1);
+      if (!state_.models()) return unavailable_reply("Loading model", 1, route.errors);
       if (state_.is_draining && route.generates) {
         return unavailable_reply("The server is shutting down.",
-                                 state_.admission.retry_after_seconds(now));
+                                 state_.admission.retry_after_seconds(now), route.errors);
       }
     }
     if (!route.generates) return std::nullopt;
     const auto refusal = state_.admission.check(key != nullptr ? key->owner : "",
                                                 key != nullptr ? key->max_requests : 0, 0, now);
-    if (refusal) return refusal_reply(*refusal);
+    if (refusal) return refusal_reply(*refusal, route.errors);
     return std::nullopt;
   }
 
   static HttpReply wrong_method_reply(const HttpRequest& request, std::string_view right) {
     HttpReply out =
-        error_reply(405, "This address exists, but not for " + shown(request.method) + ".");
+        error_reply(405, "This address exists, but not for " + shown(request.method) + ".",
+                    error_shape(request.path));
     out.headers.push_back({"Allow", right == "GET" ? "GET, HEAD, OPTIONS" : "POST, OPTIONS"});
     return out;
   }

@@ -249,7 +249,7 @@ class ContractTest(ServerTest):
             for method in ("GET", "POST", "PUT", "DELETE", "TRACE"):
                 if method.lower() not in methods:
                     reply = self.server.ask(method, path.replace("{", "").replace("}", ""))
-                    self.assert_error(reply, 405)
+                    self.assert_error(reply, 405, path.startswith("/v1/messages"))
                     allowed = {each.strip().lower() for each in reply.headers["allow"].split(",")}
                     self.assertEqual(allowed - {"head", "options"}, set(methods), (method, path))
 

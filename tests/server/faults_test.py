@@ -350,6 +350,7 @@ class QueueTest(ServerTest):
             times.append(time.monotonic() - begun)
             self.assert_error(reply, 429, type="rate_limit_error")
             self.assertTrue(1 <= int(reply.headers["retry-after"]) <= 120, reply)
+        self.assert_error(self.server.post("/v1/messages", USER), 429, True, type="rate_limit_error")
         self.assertLess(sorted(times)[len(times) // 2], 1.0)
         print(f"median time of a 429: {1e3 * sorted(times)[len(times) // 2]:.1f} ms")
         self.assertEqual(self.server.get("/livez").status, 200)
@@ -520,6 +521,30 @@ class AccessTest(ServerTest):
                      "/detokenize", "/apply-template", "/v1/messages/count_tokens"):
             self.assertEqual(self.server.post(path, {}).status, 401, path)
 
+    def test_anthropics_errors_have_its_shape(self):
+        right = {"X-Api-Key": "right"}
+        for path in ("/v1/messages", "/v1/messages/count_tokens"):
+            for status, kind, reply in (
+                    (401, "authentication_error", self.server.post(path, {})),
+                    (401, "authentication_error", self.server.post(path, {}, {"X-Api-Key": "wrong"})),
+                    (403, "permission_error", self.server.post(path, {}, {**right, "Host": "evil.example"})),
+                    (405, "invalid_request_error", self.server.get(path, right)),
+                    (404, "not_found_error", self.server.post(path + "/x", {}, right)),
+                    (413, "request_too_large",
+                     self.server.post(path, None, {**right, "Content-Length": str(9 * MIB)})),
+                    (400, "invalid_request_error", self.server.post(path, b"{", right))
+            ):
+                with self.subTest(path=path, status=status):
+                    self.assert_error(reply, status, True, type=kind)
+        self.assert_error(self.server.post("/v1/messagesx", {}, right), 404, type="invalid_request_error")
+
+    def test_errors_have_openais_types(self):
+        right = {"X-Api-Key": "right"}
+        self.assert_error(self.server.get("/v1/models/x", right), 404, type="invalid_request_error",
+                          code="model_not_found", param="model")
+        self.assert_error(self.server.get(CHAT, right), 405, type="invalid_request_error")
+        self.assert_error(self.server.get("/nothing", right), 404, type="invalid_request_error")
+
     def test_host(self):
         for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "169.254.169.254"):
             self.assert_error(self.server.get("/", {"Host": host}), 403)
@@ -623,6 +648,12 @@ class EarlyRefusalTest(ServerTest):
             line = json.loads(next(line for line in self.server.text().splitlines() if name in line))
             told = {"status": status, "method": method, "path": path, "end": "refused"}
             self.assertEqual({key: line[key] for key in told}, told)
+
+    def test_anthropics_bodies_that_do_not_come(self):
+        with self.server.connect() as connection:
+            connection.request("POST", "/v1/messages", None, {"Content-Length": "100"})
+            connection.send(b"1")
+            self.assert_error(connection.reply(), 408, True, type="invalid_request_error")
 
     def test_the_log_does_without_a_header(self):
         with self.server.connect() as connection:

@@ -288,12 +288,16 @@ class ServerTest(unittest.TestCase):
         self.addCleanup(server.kill)
         return server
 
-    def assert_error(self, reply, status, **parts):
-        """An error in the one form that there is, with all of `parts`; returns it."""
+    def assert_error(self, reply, status, is_anthropic=False, **parts):
+        """An error in the form of OpenAI, or of Anthropic, with all of `parts`; returns it."""
         self.assertEqual(reply.status, status, reply)
         self.assertIn("application/json", reply.headers["content-type"])
         error = reply.error()
-        self.assertEqual(set(error), {"message", "type", "code", "param"}, error)
+        if is_anthropic:
+            self.assertEqual(reply.json()["type"], "error", reply)
+            self.assertLessEqual({"message", "type"}, set(error), error)
+        else:
+            self.assertEqual(set(error), {"message", "type", "code", "param"}, error)
         self.assertTrue(error["message"])
         for name, value in parts.items():
             self.assertEqual(error[name], value, error)

@@ -1,7 +1,6 @@
 // POST /v1/messages/count_tokens.
 #include <nlohmann/json.hpp>
 
-#include "api/anthropic_format.h"
 #include "api/text_tools.h"
 #include "server/endpoints/endpoints.h"
 #include "server/json_endpoint.h"
@@ -12,7 +11,7 @@ void count_tokens(ServerState& state, ExchangePtr exchange) {
   const auto make = [&](const api::Json& body, const ModelEntry& model) {
     return api::count_tokens(body, *model.served, state.clock);
   };
-  answer_json(state, exchange, make, api::anthropic_error);
+  answer_json(state, exchange, make);
 }
 
 }  // namespace headrace::server

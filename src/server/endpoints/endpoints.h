@@ -25,6 +25,7 @@ void list_models(ServerState& state, ExchangePtr exchange);
 void show_model(ServerState& state, ExchangePtr exchange);
 void props(ServerState& state, ExchangePtr exchange);
 void slots(ServerState& state, ExchangePtr exchange);
+void version(ServerState& state, ExchangePtr exchange);
 
 void health(ServerState& state, ExchangePtr exchange);
 void livez(ServerState& state, ExchangePtr exchange);

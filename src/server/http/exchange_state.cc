@@ -50,10 +50,10 @@ std::shared_ptr<Exchange> make_exchange(std::shared_ptr<ExchangeState> state) {
   return std::make_shared<HeldExchange>(std::move(state));
 }
 
-ExchangeState::ExchangeState(HttpRequest request, std::shared_ptr<Workers> workers,
-                             std::function<void()> wake,
-                             std::function<std::string(int, const std::string&)> error_body,
-                             std::shared_ptr<void> body_charge)
+ExchangeState::ExchangeState(
+    HttpRequest request, std::shared_ptr<Workers> workers, std::function<void()> wake,
+    std::function<std::string(const HttpRequest&, int, const std::string&)> error_body,
+    std::shared_ptr<void> body_charge)
     : request_(std::move(request)),
       workers_(std::move(workers)),
       strand_(workers_->answers.get_executor()),
@@ -153,7 +153,7 @@ void ExchangeState::on_over(std::function<void(ExchangeEnd)> then) {
 void ExchangeState::fail() {
   HttpReply failed;
   failed.status = 500;
-  failed.body = error_body_(500, "The server failed to answer this request.");
+  failed.body = error_body_(request_, 500, "The server failed to answer this request.");
   reply(std::move(failed));
   // Where the answer had begun it cannot be made good.
   bool is_begun = false;

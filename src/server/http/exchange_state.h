@@ -46,7 +46,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   /// `wake` is called from any thread when there is more to take; `internal_error` is the body of
   /// the answer where a handler failed.
   ExchangeState(HttpRequest request, std::shared_ptr<Workers> workers, std::function<void()> wake,
-                std::function<std::string(int, const std::string&)> error_body,
+                std::function<std::string(const HttpRequest&, int, const std::string&)> error_body,
                 std::shared_ptr<void> body_charge = nullptr);
 
   // For handlers: see Exchange.
@@ -84,7 +84,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::shared_ptr<Workers> workers_;  ///< the strand's, which must not go before it
   WorkStrand strand_;
   std::function<void()> wake_;
-  std::function<std::string(int, const std::string&)> error_body_;
+  std::function<std::string(const HttpRequest&, int, const std::string&)> error_body_;
 
   /// Of post_after(); the strand's.
   std::vector<std::weak_ptr<boost::asio::steady_timer>> timers_;

@@ -67,7 +67,7 @@ struct HttpHandlers {
   /// there is the client alone, and the reply goes nowhere. On the I/O thread; must not wait.
   std::function<HttpReply(const HttpRequest&)> crowded;
   /// The body of the reply (500) where a handler failed.
-  std::function<std::string(int status, const std::string& message)> error_body;
+  std::function<std::string(const HttpRequest&, int status, const std::string& message)> error_body;
   /// Headers of every reply.
   std::vector<HttpHeader> headers;
   /// Adds to a reply, whole or streamed, what goes with its request. On the I/O thread.
