@@ -2,6 +2,7 @@
 #include "app/memory_shares.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/memory_plan.h"
 #include "base/saturating.h"
@@ -12,6 +13,12 @@ namespace {
 std::string in_mib(uint64_t bytes) {
   constexpr uint64_t kMib = uint64_t{1} << 20;
   return std::to_string((bytes + kMib - 1) / kMib) + " MiB";
+}
+
+/// The two as texts that tell them apart.
+std::pair<std::string, std::string> beside_each_other(uint64_t a, uint64_t b) {
+  if (in_mib(a) != in_mib(b)) return {in_mib(a), in_mib(b)};
+  return {std::to_string(a) + " bytes", std::to_string(b) + " bytes"};
 }
 
 /// What a model takes at the least.
@@ -51,9 +58,10 @@ Result<std::vector<uint64_t>> divide_memory(std::span<const MemoryClaim> claims,
   for (const MemoryClaim& claim : claims) {
     out.push_back(claim.kv_bytes > 0 ? claim.kv_bytes : share);
     if (out.back() >= claim.least_kv_bytes) continue;
+    const auto [given, needed] = beside_each_other(out.back(), claim.least_kv_bytes);
     return Error{ErrorCode::resource_exhausted,
-                 "the model " + claim.name + " gets a KV cache of " + in_mib(out.back()) +
-                     " and needs " + in_mib(claim.least_kv_bytes) + " at the least",
+                 "the model " + claim.name + " gets a KV cache of " + given + " and needs " +
+                     needed + " at the least",
                  claim.name, "give each model the KV memory that it needs"};
   }
   return out;

@@ -51,6 +51,13 @@ TEST(DivideMemory, NamesTheModelThatDoesNotFit) {
   EXPECT_EQ(error_of({{"a", 0, 10, 0}, {"b", 0, 600, 0}}, 1000).where, "b");
 }
 
+TEST(DivideMemory, TellsApartWhatIsNearlyTheSame) {
+  const Error error = error_of({{"a", 0, 368'640, 1024}}, 10 * kMib);
+  EXPECT_NE(error.message.find("a KV cache of 1024 bytes and needs 368640 bytes"),
+            std::string::npos)
+      << error.message;
+}
+
 TEST(DivideMemory, SurvivesAnyNumber) {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   EXPECT_EQ(error_of({{"a", kMost, kMost, kMost}}, 1000).where, "a");

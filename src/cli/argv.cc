@@ -68,6 +68,11 @@ const ForeignFlag* find_foreign(const std::string& name) {
   for (const auto& flag : foreign_flags()) {
     if (flag.name == name) return &flag;
   }
+  if (name.rfind("--", 0) == 0 && name.find('_') != std::string::npos) {
+    std::string dashed = name;
+    std::replace(dashed.begin(), dashed.end(), '_', '-');
+    return find_foreign(dashed);
+  }
   return nullptr;
 }
 
@@ -158,11 +163,15 @@ class Normalizer {
   }
 
   Result<void> take_foreign(const ForeignFlag& flag, const Split& split) {
-    if (flag.refused) return Error{ErrorCode::invalid_argument, flag.reason, flag.name, ""};
-    out_.warnings.push_back(flag.name + " has no effect: " + flag.reason);
+    std::optional<std::string> value = split.value;
     const bool value_follows =
-        flag.takes_value && !split.value && at_ < args_.size() && !looks_like_option(args_[at_]);
-    if (value_follows) ++at_;
+        flag.takes_value && !value && at_ < args_.size() && !looks_like_option(args_[at_]);
+    if (value_follows) value = args_[at_++];
+    const bool is_other = !flag.neutral_value.empty() && value && *value != flag.neutral_value;
+    if (flag.refused || is_other) {
+      return Error{ErrorCode::invalid_argument, flag.reason, flag.name, ""};
+    }
+    out_.warnings.push_back(flag.name + " has no effect: " + flag.reason);
     return {};
   }
 
@@ -206,6 +215,8 @@ const std::vector<std::vector<std::string>>& spelling_groups() {
 const std::vector<ForeignFlag>& foreign_flags() {
   static const std::string kNoGpu = "this build runs on the CPU";
   static const std::string kOneSequence = "this command runs one sequence";
+  static const std::string kAlways = "that is always so, unless an option here says otherwise";
+  static const std::string kOneProcess = "a model runs in one process";
   static const std::vector<ForeignFlag> kFlags = {
       {"-ngl", true, false, kNoGpu},
       {"--gpu-layers", true, false, kNoGpu},
@@ -218,6 +229,17 @@ const std::vector<ForeignFlag>& foreign_flags() {
       {"-np", true, false, kOneSequence},
       {"--parallel", true, false, kOneSequence},
       {"--max-num-seqs", true, false, kOneSequence},
+      {"-cb", false, false, kAlways},
+      {"--cont-batching", false, false, kAlways},
+      {"--jinja", false, false, "chat templates are always Jinja's"},
+      {"--metrics", false, false, "a server always has /metrics"},
+      {"--slots", false, false, "a server always has /slots"},
+      {"--enable-prefix-caching", false, false, kAlways},
+      {"--dtype", true, false, "weights are computed as their file has them"},
+      {"--tensor-parallel-size", true, false, kOneProcess, "1"},
+      {"-tp", true, false, kOneProcess, "1"},
+      {"--timeout", true, false,
+       "a server has --header-timeout, --body-timeout and --stall-timeout instead"},
       {"--mlock", false, false, "pages are not locked in memory"},
       {"--no-mmap", false, false, "files are always mapped"},
       {"-hf", true, true, "models are not fetched by repository: use 'headrace pull NAME' or -m"},

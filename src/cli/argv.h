@@ -23,6 +23,8 @@ struct ForeignFlag {
   bool takes_value = false;
   bool refused = false;  ///< else ignored with a warning
   std::string reason;    ///< why it has no effect, or what to do instead
+  /// The only value that is not refused; empty: any is ignored.
+  std::string neutral_value{};
 };
 const std::vector<ForeignFlag>& foreign_flags();
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -204,6 +205,31 @@ Result<void> check_lighter_options(const ServeArgs& args) {
   return {};
 }
 
+/// The name that a model is served by, as far as that can be told before it is found; else "".
+std::string told_name(const ServeArgs& args, const ModelReference& reference) {
+  if (!reference.name.empty()) return reference.name;
+  if (!args.served_name.empty()) return args.served_name;
+  // A name of the store may be a file of another name.
+  return reference.model.ends_with(".gguf") ? std::filesystem::path(reference.model).stem().string()
+                                            : "";
+}
+
+/// What a start would find wrong before it opens a model.
+Result<void> check_files_and_names(const ServeArgs& args, const server::HttpOptions& http) {
+  if (http.tls) HEADRACE_TRY(server::check_tls_files(*http.tls));
+  std::vector<std::string> names;
+  for (const std::string& text : args.models) {
+    const std::string name = told_name(args, model_reference(text));
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("two models are called '{}'", printable(name, 60)), "--model",
+                   "give them names of their own: -m NAME=FILE"};
+    }
+    if (!name.empty()) names.push_back(name);
+  }
+  return {};
+}
+
 /// `known`: the options of the command.
 Result<int> run_checked(const ServeArgs& args, const std::vector<Option>& known) {
   auto options = server_options(args);
@@ -220,6 +246,9 @@ Result<int> run_checked(const ServeArgs& args, const std::vector<Option>& known)
     return fail_usage("serve", right.error(), false);
   }
   if (args.prints_config) {
+    if (auto right = check_files_and_names(args, options->http); !right.ok()) {
+      return fail_usage("serve", right.error(), false);
+    }
     print(config_text(known));
     return kDone;
   }

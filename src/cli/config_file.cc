@@ -228,7 +228,8 @@ size_t num_values(const Option& option) {
 std::string setting_line(const Option& option) {
   const std::string key = key_of(option);
   if (option.is_secret) return fmt::format("# {}: {} given, not shown\n", key, num_values(option));
-  const std::string value = std::visit(ValueText{}, option.target);
+  std::string value = std::visit(ValueText{}, option.target);
+  if (option.takes_auto && value == "0") value = "\"auto\"";
   if (!value.empty()) return fmt::format("{} = {}\n", key, value);
   return fmt::format("# {}: {}\n", key,
                      option.default_text.empty() ? "not given" : option.default_text);

@@ -190,6 +190,9 @@ TEST(ConfigFile, WhatIsPrintedIsReadBack) {
   EXPECT_EQ(again.temperature, 2);
   EXPECT_TRUE(again.raw);
   EXPECT_FALSE(again.top_k);
+  EXPECT_NE(text.find("context = \"auto\"\n"), std::string::npos) << text;
+  state.context = 512;
+  EXPECT_NE(config_text(sample.command.options).find("context = 512\n"), std::string::npos);
 }
 
 TEST(ConfigFile, SecretsAreNotPrinted) {

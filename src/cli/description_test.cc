@@ -152,7 +152,8 @@ TEST(ManPage, SaysWhereAForeignFlagHasAnEffect) {
   const size_t some = page.find("Options of serve, batch and bench");
   ASSERT_NE(none, std::string::npos) << page.substr(page.find("SPELLINGS"));
   ASSERT_NE(some, std::string::npos) << page.substr(page.find("SPELLINGS"));
-  EXPECT_EQ(page.substr(none, page.find(".Pp", none) - none).find("parallel"), std::string::npos);
+  EXPECT_EQ(page.substr(none, page.find(".Pp", none) - none).find("\\-\\-parallel"),
+            std::string::npos);
   EXPECT_NE(page.find("\\-\\-parallel", some), std::string::npos);
 }
 

@@ -160,6 +160,15 @@ TEST(Parser, ForeignFlagsWithoutACounterpartWarn) {
   ASSERT_TRUE(parsed.ok()) << parsed.error().to_string();
   EXPECT_EQ(parsed->warnings.size(), 5u);
   EXPECT_EQ(sample.state->text, "the text");
+  const auto more =
+      parse_args(sample.command,
+                 {"-cb", "--jinja", "--metrics", "--slots", "--enable-prefix-caching", "--dtype",
+                  "auto", "--tensor-parallel-size", "1", "--timeout", "600", "the text"});
+  ASSERT_TRUE(more.ok()) << more.error().to_string();
+  EXPECT_EQ(more->warnings.size(), 8u);
+  EXPECT_TRUE(parse_args(sample.command, {"-tp=1", "--tensor_parallel_size=1", "x"}).ok());
+  EXPECT_NE(fault({"--tensor-parallel-size", "2"}).find("one process"), std::string::npos);
+  EXPECT_NE(fault({"--tensor-parallel-size=2"}).find("one process"), std::string::npos);
   EXPECT_NE(fault({"-hf", "owner/name"}).find("headrace pull"), std::string::npos);
 }
 

@@ -65,6 +65,26 @@ class BodyTest(ServerTest):
         error = self.refused({"messages": [{"role": "wizard", "content": "x"}]})
         self.assertIn("role", error["param"])
 
+    def test_prompts_are_cut_only_on_request(self):
+        long = {"prompt": "a b " * (3 * MIB // 4), "max_tokens": 3, "ignore_eos": True}
+        self.refused(long, "prompt", COMPLETIONS)
+        reply = self.server.post(COMPLETIONS, {**long, "truncate_prompt_tokens": -1})
+        self.assertEqual(reply.status, 200, reply)
+        self.assertEqual(reply.json()["usage"]["prompt_tokens"], CONTEXT - 3)
+        self.assertIn(f"{CONTEXT - 3} tokens were kept", reply.json()["warnings"][0])
+        turns = [{"role": "user" if i % 2 == 0 else "assistant", "content": "word " * 200} for i in range(41)]
+        chat = {"messages": [{"role": "system", "content": "Be brief."}, *turns], "max_tokens": 3}
+        self.refused(chat, path=CHAT)
+        reply = self.server.post(CHAT, {**chat, "truncate_prompt_tokens": 3000})
+        self.assertEqual(reply.status, 200, reply)
+        self.assertLessEqual(reply.json()["usage"]["prompt_tokens"], 3000)
+        self.assertIn("of 42 messages were left out", reply.json()["warnings"][0])
+        for truncation, status in (("disabled", 400), ("auto", 200)):
+            reply = self.server.post("/v1/responses", {"input": turns, "max_output_tokens": 3, "truncation": truncation})
+            self.assertEqual(reply.status, status, reply)
+        self.assertEqual(reply.json()["truncation"], "auto")
+        self.assertIn("truncation: ", reply.json()["warnings"][0])
+
     def test_unknown_fields_are_told(self):
         reply = self.server.post(CHAT, {**USER, "frobnicate": 7})
         self.assertEqual(reply.status, 200, reply)
@@ -812,6 +832,60 @@ class ConnectionLimitTest(ServerTest):
         self.server.wait_until(lambda: refused() == before + 44, "that each is counted once")
         self.assertEqual(self.server.get("/v1/models").status, 200)
         self.assertEqual(refused(), before + 44)
+
+
+class SettingsTest(ServerTest):
+    """What is found wrong before a model is opened."""
+    model = None
+
+    def serve(self, *args):
+        return subprocess.run([harness.BINARY, "serve", *map(str, args)], capture_output=True, text=True,
+                              timeout=PATIENCE)
+
+    def check_refused(self, told, *args, code=2):
+        done = self.serve(*args)
+        self.assertEqual(done.returncode, code, done)
+        self.assertIn(told, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_printed_settings_are_checked(self):
+        wrong = self.folder / "wrong.pem"
+        wrong.write_text("no certificate")
+        self.check_refused(str(wrong), "--print-config", "--tls-cert", wrong, "--tls-key", wrong)
+        self.check_refused("/none", "--print-config", "--tls-cert", "/none", "--tls-key", "/none")
+        for models in (("a=x.gguf", "a=y.gguf"), ("x.gguf", "y/x.gguf"), ("x=y.gguf", "x.gguf")):
+            self.check_refused("two models are called", "--print-config", "-m", models[0], "-m", models[1])
+        done = self.serve("--print-config", "-m", "a=x.gguf", "-m", "y/x.gguf", "-c", "auto")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn('ctx-size = "auto"\n', done.stdout)
+
+    def test_flags_of_others(self):
+        done = self.serve("--print-config", "-cb", "--jinja", "--metrics", "--slots", "--enable-prefix-caching",
+                          "--dtype", "auto", "--tensor-parallel-size", "1", "--timeout", "600")
+        self.assertEqual(done.returncode, 0, done)
+        for flag in ("-cb", "--jinja", "--metrics", "--slots", "--dtype", "--tensor-parallel-size", "--timeout"):
+            self.assertIn(f"{flag} has no effect", done.stderr)
+
+    def test_lighter_models(self):
+        models = ("-m", "a=x.gguf", "-m", "b=y.gguf")
+        for told, args in (("expected MODEL=LIGHTER", ("--lighter-model", "a")),
+                           ("circle: a -> b -> a", ("--lighter-model", "a=b", "--lighter-model", "b=a")),
+                           ("two lighter models", ("--lighter-model", "a=b", "--lighter-model", "a=c")),
+                           ("needs --lighter-model", ("--use-lighter-model",))):
+            self.check_refused(told, *models, *args)
+        tiny = harness.model_file(self.folder, "tiny")
+        other = self.folder / "other.gguf"
+        harness.tiny_model.write(other, context=CONTEXT, extra={"tokenizer.ggml.pre": "llama-bpe"})
+        served = ("-t", "1", "-m", f"a={tiny}", "-m", f"b={tiny}", "-m", f"c={other}", "--port", harness.free_port())
+        self.check_refused("'d' is not served; there are a, b, c", *served, "--lighter-model", "a=d", code=1)
+        self.check_refused("different tokenizers", *served, "--lighter-model", "a=c", code=1)
+        server = harness.Server([harness.BINARY, "serve"], *served[:-2], "--lighter-model", "a=b")
+        self.addCleanup(server.kill)
+        reply = server.post(COMPLETIONS, {**SHORT, "model": "a", "allow_lighter_model": True})
+        self.assertEqual((reply.status, reply.json()["model"]), (200, "a"), reply)
+        self.assertEqual(reply.json()["warnings"], [])
+        reply = server.post(COMPLETIONS, {**SHORT, "model": "b", "allow_lighter_model": True})
+        self.assertIn("allow_lighter_model", reply.json()["warnings"][0])
 
 
 class LifeTest(ServerTest):

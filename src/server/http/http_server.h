@@ -102,6 +102,9 @@ class HttpServer {
   virtual void stop() = 0;
 };
 
+/// That there is a certificate and its key in them. Errors: invalid_argument, naming the file.
+Result<void> check_tls_files(const TlsFiles& files);
+
 /// Binds, and begins to serve on threads of its own. Errors: invalid_argument (host, TLS files),
 /// io_error (address in use, no permission).
 Result<std::unique_ptr<HttpServer>> start_http_server(const HttpOptions& options,

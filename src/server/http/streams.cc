@@ -81,4 +81,9 @@ Result<std::unique_ptr<asio::ssl::context>> make_tls_context(const TlsFiles& fil
   return context;
 }
 
+Result<void> check_tls_files(const TlsFiles& files) {
+  HEADRACE_TRY(make_tls_context(files));
+  return {};
+}
+
 }  // namespace headrace::server
