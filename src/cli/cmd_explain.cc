@@ -25,6 +25,8 @@ struct ExplainArgs {
   std::string url = "http://127.0.0.1:8080";
   std::string api_key;
   std::string api_key_file;
+  std::string ca_certificates;
+  bool is_insecure = false;
   bool json = false;
 };
 
@@ -67,9 +69,12 @@ Result<std::string> key_of(const ExplainArgs& args) {
 Result<int> explain_request(const ExplainArgs& args) {
   std::string base = args.url;
   while (base.ends_with('/')) base.pop_back();
-  HEADRACE_ASSIGN(const std::string key, key_of(args));
+  server::HttpGetOptions options;
+  HEADRACE_ASSIGN(options.api_key, key_of(args));
+  options.ca_certificates = args.ca_certificates;
+  options.checks_certificate = !args.is_insecure;
   HEADRACE_ASSIGN(const server::HttpAnswer answer,
-                  server::http_get(base + "/explain/" + server::path_segment(args.id), key));
+                  server::http_get(base + "/explain/" + server::path_segment(args.id), options));
   if (answer.status != 200) return refused(answer, args.id);
   const bool is_deep = json_depth(answer.body) > kMaxDepth;
   const auto explained = nlohmann::json::parse(is_deep ? "" : answer.body, nullptr, false);
@@ -107,6 +112,11 @@ Command explain_command() {
       secret(make_option("--api-key", "KEY", "The key that sent the request", &args->api_key,
                          "the environment's HEADRACE_API_KEY")),
       path_option("--api-key-file", "FILE", "A file whose first key it is", &args->api_key_file),
+      path_option("--cacert", "FILE",
+                  "Certificates (PEM) to trust over https, besides the system's",
+                  &args->ca_certificates),
+      make_option("--insecure", "", "Do not check whose certificate an https server has",
+                  &args->is_insecure),
       json_option(&args->json),
   };
   command.examples = {{"headrace explain chatcmpl-4QJk2dMZs0", "of the server on this machine"}};

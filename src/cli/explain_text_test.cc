@@ -108,10 +108,10 @@ TEST(ExplainText, NumbersNobodyCouldMeanAreKeptInBounds) {
 }
 
 TEST(HttpGet, TellsWhatIsWrong) {
-  EXPECT_EQ(server::http_get("ftp://127.0.0.1/", "").error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(server::http_get("http://127.0.0.1:8080/", "a\r\nHost: b").error().code,
+  EXPECT_EQ(server::http_get("ftp://127.0.0.1/", {}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(server::http_get("http://127.0.0.1:8080/", {.api_key = "a\r\nHost: b"}).error().code,
             ErrorCode::invalid_argument);
-  const auto nobody = server::http_get("http://127.0.0.1:1/", "");
+  const auto nobody = server::http_get("http://127.0.0.1:1/", {});
   ASSERT_FALSE(nobody.ok());
   EXPECT_EQ(nobody.error().code, ErrorCode::io_error);
   EXPECT_THAT(nobody.error().hint, HasSubstr("headrace serve"));

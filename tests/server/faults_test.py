@@ -1071,7 +1071,10 @@ class SocketTest(ServerTest):
         context = ssl.create_default_context(cafile=certificate)
         with server.connect(context=context) as connection:
             connection.request("POST", CHAT, USER)
-            self.assertEqual(connection.reply().status, 200)
+            reply = connection.reply()
+            self.assertEqual(reply.status, 200)
+            self.check_explain(server, reply.json()["id"], certificate, key)
+        with server.connect(context=context) as connection:
             connection.request("POST", COMPLETIONS, {**SHORT, "stream": True})
             self.assertEqual(connection.head()[0], 200)
             self.assertEqual(list(connection.events())[-1], "[DONE]")
@@ -1085,6 +1088,23 @@ class SocketTest(ServerTest):
             silent.send(b"\x16\x03")
         self.check_ends(server, context)
         self.assertEqual(server.wait(), 0, server.text())
+
+    def check_explain(self, server, name, certificate, key):
+        """Whom `headrace explain` trusts."""
+        def explain(host, *args):
+            return subprocess.run([harness.BINARY, "explain", name, "--url", f"https://{host}:{server.port}", *args],
+                                  capture_output=True, text=True, timeout=PATIENCE)
+        for args, host in ((("--cacert", certificate), "localhost"), (("--insecure",), "localhost"),
+                           (("--insecure",), "127.0.0.1")):
+            done = explain(host, *args)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(name, done.stdout)
+        for args, host, told in (((), "localhost", "--cacert"), (("--cacert", certificate), "127.0.0.1", "certificate"),
+                                 (("--cacert", key), "localhost", str(key)),
+                                 (("--cacert", "/none"), "localhost", "/none")):
+            done = explain(host, *args)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn(told, done.stderr)
 
     def check_ends(self, server, context):
         """TLS says the end of what ends as it should, and only of that."""

@@ -86,7 +86,24 @@ asio::awaitable<void> exchange_on(AnyOf& stream, const GetRequest& request, GetP
   co_await http::async_read(stream, buffer, parser, asio::use_awaitable);
 }
 
-asio::awaitable<void> fetch(const Url& url, const GetRequest& request, GetParser& parser) {
+/// Whom a server must prove to be.
+Result<void> set_trust(const HttpGetOptions& options, asio::ssl::context& context) {
+  if (!options.checks_certificate) {
+    context.set_verify_mode(asio::ssl::verify_none);
+    return {};
+  }
+  boost::system::error_code error;
+  context.set_verify_mode(asio::ssl::verify_peer);
+  context.set_default_verify_paths(error);
+  if (options.ca_certificates.empty()) return {};
+  context.load_verify_file(options.ca_certificates, error);
+  if (!error) return {};
+  return Error{ErrorCode::invalid_argument, "has no certificates: " + error.message(),
+               options.ca_certificates, "give a PEM file"};
+}
+
+asio::awaitable<void> fetch(const Url& url, asio::ssl::context& context, bool checks_name,
+                            const GetRequest& request, GetParser& parser) {
   const auto executor = co_await asio::this_coro::executor;
   asio::ip::tcp::resolver resolver(executor);
   const auto found = co_await resolver.async_resolve(url.host, url.port, asio::use_awaitable);
@@ -96,15 +113,18 @@ asio::awaitable<void> fetch(const Url& url, const GetRequest& request, GetParser
     co_await exchange_on(stream, request, parser);
     co_return;
   }
-  asio::ssl::context context(asio::ssl::context::tls_client);
-  context.set_default_verify_paths();
-  context.set_verify_mode(asio::ssl::verify_peer);
   beast::ssl_stream<beast::tcp_stream> stream(executor, context);
-  stream.set_verify_callback(asio::ssl::host_name_verification(url.host));
+  if (checks_name) stream.set_verify_callback(asio::ssl::host_name_verification(url.host));
   SSL_set_tlsext_host_name(stream.native_handle(), url.host.c_str());
   co_await beast::get_lowest_layer(stream).async_connect(found, asio::use_awaitable);
   co_await stream.async_handshake(asio::ssl::stream_base::client, asio::use_awaitable);
   co_await exchange_on(stream, request, parser);
+}
+
+std::string fetch_hint(const boost::system::error_code& code) {
+  if (code == asio::error::connection_refused) return "is 'headrace serve' running there?";
+  const bool is_tls = code.category() == asio::error::get_ssl_category();
+  return is_tls ? "a certificate of your own: --cacert FILE, or --insecure" : "";
 }
 
 Error fetch_error(const boost::system::error_code& code, const std::string& url) {
@@ -112,13 +132,13 @@ Error fetch_error(const boost::system::error_code& code, const std::string& url)
   if (code == http::error::body_limit) {
     return {ErrorCode::out_of_range, "the answer is longer than 64 MiB", where, ""};
   }
-  return {ErrorCode::io_error, code.message(), where,
-          code == asio::error::connection_refused ? "is 'headrace serve' running there?" : ""};
+  return {ErrorCode::io_error, code.message(), where, fetch_hint(code)};
 }
 
 }  // namespace
 
-Result<HttpAnswer> http_get(const std::string& url, const std::string& api_key) {
+Result<HttpAnswer> http_get(const std::string& url, const HttpGetOptions& options) {
+  const std::string& api_key = options.api_key;
   if (api_key.find_first_of("\r\n") != api_key.npos) {
     return Error{ErrorCode::invalid_argument, "an API key is one line", "--api-key", ""};
   }
@@ -134,13 +154,16 @@ Result<HttpAnswer> http_get(const std::string& url, const std::string& api_key) 
   if (!api_key.empty()) request.set(http::field::authorization, "Bearer " + api_key);
   GetParser parser;
   parser.body_limit(kMostBytes);
+  asio::ssl::context context(asio::ssl::context::tls_client);
+  HEADRACE_TRY(set_trust(options, context));
   asio::io_context io;
   std::exception_ptr fault;
   bool is_done = false;
-  asio::co_spawn(io, fetch(*parsed, request, parser), [&](std::exception_ptr thrown) {
-    fault = std::move(thrown);
-    is_done = true;
-  });
+  asio::co_spawn(io, fetch(*parsed, context, options.checks_certificate, request, parser),
+                 [&](std::exception_ptr thrown) {
+                   fault = std::move(thrown);
+                   is_done = true;
+                 });
   io.run_for(kWholeTime);
   if (!is_done) {
     return Error{ErrorCode::deadline_exceeded, "no answer in a minute", shown_url(url), ""};
