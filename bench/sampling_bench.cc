@@ -54,7 +54,7 @@ void choose(benchmark::State& state, Isa isa, int64_t vocab, int64_t rows, const
   const auto backend = backend_of(isa, num_threads());
   const int64_t num_rows = rows_in_turn(rows, vocab);
   const Buffer logits = made_up_logits(num_rows, vocab);
-  const Chain chain(request, {1}, 7, 0);
+  Chain chain(request, {1}, 7, 0);
   std::vector<TokenId> tokens = request.prompt;
   Numbers numbers(2);
   while (tokens.size() < 1000) {

@@ -57,7 +57,8 @@ struct Answer {
   std::vector<TokenId> ids;
   std::vector<float> logprobs;  ///< of the chosen and of the top, in order
   FinishReason reason = FinishReason::cancelled;
-  int64_t cached_tokens = 0;  ///< no part of the answer
+  int64_t cached_tokens = 0;    ///< no part of the answer
+  int64_t num_preemptions = 0;  ///< nor is this
 
   bool operator==(const Answer& other) const {
     return ids == other.ids && logprobs == other.logprobs && reason == other.reason;
@@ -74,6 +75,7 @@ inline Answer read(Stream stream) {
     } else if (const auto* finish = std::get_if<FinishEvent>(&*event)) {
       out.reason = finish->reason;
       out.cached_tokens = finish->stats.cached_tokens;
+      out.num_preemptions = finish->stats.num_preemptions;
     } else {
       ADD_FAILURE() << std::get<ErrorEvent>(*event).error.to_string();
     }

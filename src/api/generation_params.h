@@ -17,6 +17,7 @@ struct GenerationParams {
   bool has_max_tokens = false;                      ///< the request says it; else it is a default
   std::string_view max_tokens_name = "max_tokens";  ///< under which it does
   std::vector<std::string> stop_strings;            ///< none is empty
+  std::vector<std::string> dry_breakers;            ///< as texts; see SamplingParams
   int32_t num_choices = 1;                          ///< of each prompt
   int32_t num_logprobs = -1;                        ///< as in Request
   int32_t num_prompt_logprobs = -1;

@@ -190,6 +190,7 @@ void read_generation_params(Fields& fields, const ParamsContext& context, Genera
   out.stop = context.stop;
   fields.text("model", out.model, limits.max_name_bytes);
   read_sampling(fields, out.sampling);
+  read_sampler_params(fields, context, out);
   read_seed(fields, out.sampling.seed);
   read_logit_bias(fields, context.vocab_size, out.sampling.logit_bias);
   read_max_tokens(fields, out);

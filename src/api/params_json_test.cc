@@ -32,7 +32,9 @@ TEST(GenerationParams, AllOfThem) {
     "prompt_logprobs":2,"priority":-3,"timeout_ms":1000,"stream":true,
     "stream_options":{"include_usage":true},"user":"u","cache_salt":"s",
     "response_format":{"type":"text"},"tools":[],"tool_choice":"auto","parallel_tool_calls":true,
-    "dry_multiplier":0,"dry_base":1.75,"xtc_probability":0.0,"mirostat":0,"mirostat_tau":5})");
+    "dry_multiplier":0.8,"dry_base":2,"dry_allowed_length":3,"dry_penalty_last_n":100,
+    "dry_sequence_breakers":["x","yz"],"xtc_probability":0.5,"xtc_threshold":0.2,"mirostat":2,
+    "mirostat_tau":4.5,"mirostat_eta":0.25,"dynatemp_range":0,"top_n_sigma":-1})");
   ASSERT_TRUE(out.ok()) << out.error().to_string();
   const SamplingParams& sampling = out->sampling;
   EXPECT_EQ(out->model, "m");
@@ -46,6 +48,16 @@ TEST(GenerationParams, AllOfThem) {
   EXPECT_EQ(sampling.frequency_penalty, 0.25F);
   EXPECT_EQ(sampling.penalty_last_n, 64);
   EXPECT_EQ(sampling.logit_bias, (std::vector<std::pair<TokenId, float>>{{5, -100.F}, {7, 1.5F}}));
+  EXPECT_EQ(sampling.dry_multiplier, 0.8F);
+  EXPECT_EQ(sampling.dry_base, 2);
+  EXPECT_EQ(sampling.dry_allowed_length, 3);
+  EXPECT_EQ(sampling.dry_penalty_last_n, 100);
+  EXPECT_EQ(out->dry_breakers, (std::vector<std::string>{"x", "yz"}));
+  EXPECT_EQ(sampling.xtc_probability, 0.5F);
+  EXPECT_EQ(sampling.xtc_threshold, 0.2F);
+  EXPECT_EQ(sampling.mirostat, 2);
+  EXPECT_EQ(sampling.mirostat_tau, 4.5F);
+  EXPECT_EQ(sampling.mirostat_eta, 0.25F);
   EXPECT_EQ(sampling.seed, 42u);
   EXPECT_EQ(out->num_choices, 3);
   EXPECT_EQ(out->stop.max_tokens, 9);
@@ -137,8 +149,8 @@ TEST(GenerationParams, ConstraintsFailClosed) {
         R"({"json_schema":{}})", R"({"structured_outputs":{"regex":"a"}})", R"({"guided_json":{}})",
         R"({"guided_choice":["a"]})", R"({"tool_choice":"required"})",
         R"({"tool_choice":{"type":"function"}})", R"({"tools":[{"type":"function"}]})",
-        R"({"functions":[{}]})", R"({"dry_multiplier":0.8})", R"({"xtc_probability":0.1})",
-        R"({"mirostat":2})", R"({"use_beam_search":true})"}) {
+        R"({"functions":[{}]})", R"({"dynatemp_range":0.5})", R"({"top_n_sigma":1})",
+        R"({"use_beam_search":true})"}) {
     const Error error = fault(text);
     EXPECT_EQ(error.code, ErrorCode::unsupported) << text;
     EXPECT_NE(std::string(text).find(error.where), std::string::npos) << error.where;

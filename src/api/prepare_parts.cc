@@ -2,6 +2,7 @@
 #include "api/prepare_parts.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -70,7 +71,11 @@ ParamsContext params_context(const ServedModel& model) {
           .sampling = model.sampling,
           .stop = model.stop,
           .vocab_size = model.vocab_size,
-          .may_stream = model.may_stream};
+          .may_stream = model.may_stream,
+          .dry_breakers = model.dry_breakers,
+          .breakers = model.breakers != nullptr
+                          ? model.breakers
+                          : std::make_shared<const BreakerFinder>(model.tokenizer)};
 }
 
 Result<void> check_model(const ServedModel& model, PreparedRequest& out) {

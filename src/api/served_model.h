@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "api/limits.h"
 #include "headrace/params.h"
+#include "text/breaker_tokens.h"
 #include "text/chat_template/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -21,6 +23,8 @@ struct ServedModel {
   int64_t vocab_size = 0;
   SamplingParams sampling;  ///< where a request says nothing
   StopParams stop;
+  std::vector<std::string> dry_breakers = default_breakers();  ///< where a request says nothing
+  std::shared_ptr<const BreakerFinder> breakers;  ///< null: one is made for each request
   /// Tokens of prompt and answer together, so that a default of max_tokens is made to fit each
   /// prompt; 0: it stays, and the engine refuses what does not fit.
   int64_t max_context = 0;

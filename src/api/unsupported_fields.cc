@@ -24,16 +24,9 @@ struct Neutral {
 };
 
 /// Samplers that are not built. What only sets them up has no effect while they are off.
-constexpr std::array<Neutral, 6> kSamplers = {{{"dry_multiplier", 0},
-                                               {"xtc_probability", 0},
-                                               {"mirostat", 0},
-                                               {"mirostat_mode", 0},
-                                               {"dynatemp_range", 0},
-                                               {"top_n_sigma", -1}}};
-constexpr std::array<std::string_view, 9> kSamplerDetails = {
-    "dry_base",           "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers",
-    "xtc_threshold",      "mirostat_tau",       "mirostat_eta",       "dynatemp_exponent",
-    "parallel_tool_calls"};
+constexpr std::array<Neutral, 2> kSamplers = {{{"dynatemp_range", 0}, {"top_n_sigma", -1}}};
+constexpr std::array<std::string_view, 2> kSamplerDetails = {"dynatemp_exponent",
+                                                             "parallel_tool_calls"};
 
 void read_constraints(Fields& fields) {
   for (const std::string_view name : kConstraints) {

@@ -223,7 +223,9 @@ Result<int> run_checked(const BatchArgs& args) {
   for (std::string& text : ignored_keys) warnings.add(std::move(text));
   auto sampling = sampling_of(args.sampling, defaults, opened->model->info().vocab_size);
   if (!sampling.ok()) return fail_usage("batch", sampling.error(), args.json);
+  for (auto& text : sampling_warnings(args.sampling, *sampling)) warnings.add(std::move(text));
   auto model = served_model(*opened, std::move(sampling).value(), stop_of(args.sampling));
+  HEADRACE_ASSIGN(model.dry_breakers, dry_breakers_of(args.sampling));
   model.may_stream = false;
   model.answers_any_name = true;
   return answer_all(args, *opened, std::move(model), std::move(in), warnings);

@@ -292,8 +292,12 @@ Result<int> run_checked(const ChatArgs& args) {
   std::vector<std::string> warnings;
   const SamplingParams defaults = sampling_defaults(model->checkpoint->metadata(), warnings);
   for (const std::string& text : warnings) warn(text);
-  const auto sampling = sampling_of(args.sampling, defaults, model->model->info().vocab_size);
+  auto sampling = sampling_of(args.sampling, defaults, model->model->info().vocab_size);
   if (!sampling.ok()) return fail_usage("chat", sampling.error(), false);
+  HEADRACE_ASSIGN(const auto unknown_breakers,
+                  set_dry_breakers(args.sampling, model->tokenizer, *sampling));
+  for (const std::string& text : unknown_breakers) warn(text);
+  for (const std::string& text : sampling_warnings(args.sampling, *sampling)) warn(text);
   HEADRACE_ASSIGN(const auto engine, model->start_engine());
   Conversation conversation(*model, *engine, *sampling, stop_of(args.sampling));
   SessionKeeper session(args.session, *engine);

@@ -133,6 +133,10 @@ Result<int> run_checked(const RunArgs& args) {
   auto sampling = sampling_of(args.sampling, defaults, model->model->info().vocab_size);
   if (!sampling.ok()) return fail_usage("run", sampling.error(), args.json);
   request.sampling = std::move(sampling).value();
+  HEADRACE_ASSIGN(const auto unknown_breakers,
+                  set_dry_breakers(args.sampling, model->tokenizer, request.sampling));
+  for (const std::string& text : unknown_breakers) add_warning(text);
+  for (const auto& text : sampling_warnings(args.sampling, request.sampling)) add_warning(text);
   request.stop = stop_of(args.sampling);
 
   HEADRACE_ASSIGN(const auto engine, model->start_engine());

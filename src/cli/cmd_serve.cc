@@ -72,7 +72,9 @@ Result<std::unique_ptr<ModelEntry>> entry_of(const ServeArgs& args,
   for (const std::string& text : ignored_keys) warn(text);
   HEADRACE_ASSIGN(SamplingParams sampling,
                   sampling_of(args.sampling, defaults, opened->model->info().vocab_size));
+  for (const std::string& text : sampling_warnings(args.sampling, sampling)) warn(text);
   auto served = served_model(*opened, std::move(sampling), stop_of(args.sampling));
+  HEADRACE_ASSIGN(served.dry_breakers, dry_breakers_of(args.sampling));
   auto engine = opened->start_engine(engine_options(args));
   if (!engine.ok()) {
     if (engine.error().where == "kv_bytes") engine.error().where = "--kv-memory";

@@ -8,6 +8,7 @@
 
 #include "base/read_number.h"
 #include "cli/make_option.h"
+#include "text/breaker_tokens.h"
 
 namespace headrace::cli {
 namespace {
@@ -44,12 +45,40 @@ std::string flag_of(const std::string& parameter) {
       {"presence_penalty", "--presence-penalty"},
       {"frequency_penalty", "--frequency-penalty"},
       {"logit_bias", "--logit-bias"},
+      {"dry_multiplier", "--dry-multiplier"},
+      {"dry_base", "--dry-base"},
+      {"dry_allowed_length", "--dry-allowed-length"},
+      {"dry_penalty_last_n", "--dry-penalty-last-n"},
+      {"xtc_probability", "--xtc-probability"},
+      {"xtc_threshold", "--xtc-threshold"},
+      {"mirostat", "--mirostat"},
+      {"mirostat_eta", "--mirostat-lr"},
+      {"mirostat_tau", "--mirostat-ent"},
       {"max_tokens", "-n"},
   };
   for (const auto& [name, flag] : kFlags) {
     if (name == parameter) return std::string(flag);
   }
   return parameter;
+}
+
+/// A shell passes "\n" on as two characters.
+Result<std::string> unescaped(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      out.push_back(text[i]);
+      continue;
+    }
+    const char next = ++i < text.size() ? text[i] : '\0';
+    if (next != 'n' && next != 't' && next != '\\') {
+      return Error{ErrorCode::invalid_argument,
+                   "expected \\n, \\t or \\\\ where there is a backslash, got '" + text + "'",
+                   "--dry-sequence-breaker", ""};
+    }
+    out.push_back(next == 'n' ? '\n' : next == 't' ? '\t' : '\\');
+  }
+  return out;
 }
 
 template <class To, class From>
@@ -97,13 +126,85 @@ void add_sampling_options(std::vector<Option>& options, SamplingArgs& args) {
       &args.frequency_penalty, "0");
   add("--logit-bias", "ID=V", "Add V to the logit of token ID; may be given several times",
       &args.logit_bias, "");
+  add("--dry-multiplier", "X", "Strength of DRY, which keeps the text from repeating itself",
+      &args.dry_multiplier, "0, which is off");
+  add("--dry-base", "X", "DRY's penalty grows by this factor with each token of a repeat",
+      &args.dry_base, "1.75");
+  add("--dry-allowed-length", "N", "Repeats shorter than N tokens cost nothing",
+      &args.dry_allowed_length, "2");
+  add("--dry-penalty-last-n", "N", "Tokens that DRY looks back; -1 is all, 0 is off",
+      &args.dry_penalty_last_n, "-1");
+  add("--dry-sequence-breaker", "TEXT",
+      "No repeat reaches over a token with TEXT in it; may be given several times, 'none' is none",
+      &args.dry_breakers, "\\n : \" *");
+  add("--xtc-probability", "P",
+      "How often XTC drops the most likely tokens, all but the last of them", &args.xtc_probability,
+      "0, which is off");
+  add("--xtc-threshold", "P", "Tokens at least as likely are the most likely ones for XTC",
+      &args.xtc_threshold, "0.1");
+  add("--mirostat", "V",
+      "Version of mirostat, 1 or 2, which steers the surprise in place of top-k, top-p, min-p, "
+      "typical-p and XTC",
+      &args.mirostat, "0, which is off");
+  add("--mirostat-lr", "X", "Learning rate of mirostat (eta)", &args.mirostat_eta, "0.1");
+  add("--mirostat-ent", "X", "Surprise that mirostat aims at, in bits a token (tau)",
+      &args.mirostat_tau, "5");
   add("-s,--seed", "S", "Seed; the same seed gives the same text", &args.seed, "a fresh one");
   add("--ignore-eos", "", "Go on after the model's end token", &args.ignore_eos, "");
 }
 
 Result<void> check_sampling(const SamplingArgs& args) {
   HEADRACE_TRY(sampling_of(args, SamplingParams{}, std::numeric_limits<TokenId>::max()));
+  HEADRACE_TRY(dry_breakers_of(args));
   return {};
+}
+
+Result<std::vector<std::string>> dry_breakers_of(const SamplingArgs& args) {
+  if (args.dry_breakers.empty()) return default_breakers();
+  std::vector<std::string> texts;
+  if (args.dry_breakers.size() == 1 && args.dry_breakers.front() == "none") return texts;
+  for (const std::string& text : args.dry_breakers) {
+    if (text == "none") {
+      return Error{ErrorCode::invalid_argument, "'none' cannot stand beside others",
+                   "--dry-sequence-breaker", ""};
+    }
+    HEADRACE_ASSIGN(texts.emplace_back(), unescaped(text));
+  }
+  if (auto checked = check_breakers(texts); !checked.ok()) {
+    checked.error().where = "--dry-sequence-breaker";
+    return std::move(checked).error();
+  }
+  return texts;
+}
+
+Result<std::vector<std::string>> set_dry_breakers(const SamplingArgs& args,
+                                                  const std::shared_ptr<const Tokenizer>& tokenizer,
+                                                  SamplingParams& params) {
+  std::vector<std::string> warnings;
+  HEADRACE_ASSIGN(const auto texts, dry_breakers_of(args));
+  if (params.dry_multiplier == 0.0F) return warnings;
+  BreakerTokens found = BreakerFinder(tokenizer).find(texts);
+  params.dry_breakers = std::move(found.ids);
+  for (const std::string& text : found.unknown) {
+    warnings.push_back("--dry-sequence-breaker: no token has '" + text +
+                       "' in it, so that it breaks nothing");
+  }
+  return warnings;
+}
+
+std::vector<std::string> sampling_warnings(const SamplingArgs& args, const SamplingParams& params) {
+  std::vector<std::string> warnings;
+  if (params.mirostat == 0 || params.temperature == 0.0F) return warnings;
+  const std::pair<const char*, bool> replaced[] = {
+      {"--top-k", args.top_k.has_value()},
+      {"--top-p", args.top_p.has_value()},
+      {"--min-p", args.min_p.has_value()},
+      {"--typical-p", args.typical_p.has_value()},
+      {"--xtc-probability", args.xtc_probability.has_value()}};
+  for (const auto& [flag, is_given] : replaced) {
+    if (is_given) warnings.push_back(std::string(flag) + " does nothing, for mirostat is on");
+  }
+  return warnings;
 }
 
 Result<SamplingParams> sampling_of(const SamplingArgs& args, SamplingParams defaults,
@@ -118,6 +219,15 @@ Result<SamplingParams> sampling_of(const SamplingArgs& args, SamplingParams defa
   put_count(params.penalty_last_n, args.repeat_last_n);
   put(params.presence_penalty, args.presence_penalty);
   put(params.frequency_penalty, args.frequency_penalty);
+  put(params.dry_multiplier, args.dry_multiplier);
+  put(params.dry_base, args.dry_base);
+  put_count(params.dry_allowed_length, args.dry_allowed_length);
+  put_count(params.dry_penalty_last_n, args.dry_penalty_last_n);
+  put(params.xtc_probability, args.xtc_probability);
+  put(params.xtc_threshold, args.xtc_threshold);
+  put_count(params.mirostat, args.mirostat);
+  put(params.mirostat_eta, args.mirostat_eta);
+  put(params.mirostat_tau, args.mirostat_tau);
   if (args.seed) params.seed = *args.seed;
   for (const std::string& text : args.logit_bias) {
     HEADRACE_ASSIGN(auto bias, parse_bias(text));

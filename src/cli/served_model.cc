@@ -1,6 +1,7 @@
 // See served_model.h.
 #include "cli/served_model.h"
 
+#include <memory>
 #include <utility>
 
 #include "app/system_fingerprint.h"
@@ -14,6 +15,7 @@ api::ServedModel served_model(const OpenedModel& opened, SamplingParams sampling
   served.name = opened.model->info().name;
   served.fingerprint = system_fingerprint(opened, kVersion);
   served.tokenizer = opened.tokenizer;
+  served.breakers = std::make_shared<const BreakerFinder>(opened.tokenizer);
   served.longest_token_bytes = longest_token_bytes(*opened.tokenizer);
   served.chat_template = opened.chat_template ? &*opened.chat_template : nullptr;
   served.vocab_size = opened.model->info().vocab_size;

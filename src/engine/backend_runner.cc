@@ -73,7 +73,7 @@ Result<void> BackendRunner::collect(Batch& batch) {
   heartbeat().beat(start_ns);
   sampler_.clear();
   for (const BatchSample& sample : batch.samples) {
-    const Sequence& sequence = *sample.sequence;
+    Sequence& sequence = *sample.sequence;
     if (sample.scored_position >= 0) {
       sampler_.add_score(sequence.tokens[static_cast<size_t>(sample.scored_position)],
                          sequence.request->num_prompt_logprobs);

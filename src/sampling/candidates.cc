@@ -69,10 +69,14 @@ void Candidates::keep_first(size_t count) {
   total_.reset();
 }
 
-void Candidates::cut() {
+void Candidates::shorten() {
   is_part_ = false;
   total_.reset();
   num_sorted_ = 0;
+}
+
+void Candidates::cut() {
+  shorten();
   sort_first(list_.size());
 }
 

@@ -62,6 +62,8 @@ class Candidates {
   void sort_first(size_t count);
   /// Keeps the first `count`.
   void keep_first(size_t count);
+  /// Some have been taken out of the list, which is all of the row; the others stand as they did.
+  void shorten();
   /// The list is now all that is left of the row. Puts it in order, most likely first.
   void cut();
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "base/random.h"
@@ -29,10 +30,15 @@ Result<TokenLogit> draw(Candidates& candidates, uint64_t bits) {
   return last;  // only rounding leads here
 }
 
-/// Below this, top-p or min-p drops a token whatever the other tokens are; most of a row, as a
-/// rule.
-float least_logit_needed(const SamplingParams& params, const RowSummary& summary, size_t size) {
-  double least = -HUGE_VAL;  // as a distance, see Candidates
+/// As a distance (see Candidates), what mirostat 2.0 drops whatever the other tokens are.
+double least_distance_of_mirostat(double mu, double total_weight) {
+  // One token stays, however little surprise is allowed.
+  return std::min(0.0, std::log(total_weight) - mu * std::numbers::ln2);
+}
+
+/// The same of top-p and min-p: most of a row, as a rule.
+double least_distance(const SamplingParams& params, const RowSummary& summary, size_t size) {
+  double least = -HUGE_VAL;
   if (params.top_k == 0 && params.typical_p == 1.0F) {
     if (params.min_p > 0.0F) least = std::log(static_cast<double>(params.min_p));
     // Tokens that would not add up to the rest of the total even if all had this weight; half of
@@ -43,9 +49,14 @@ float least_logit_needed(const SamplingParams& params, const RowSummary& summary
       least = std::max(least, std::log(weight));
     }
   }
+  return least;
+}
+
+/// The logit at a distance from the largest.
+float logit_at(double distance, const SamplingParams& params, const RowSummary& summary) {
   // A little lower, for the roundings on the way.
   const double logit = static_cast<double>(summary.largest) +
-                       (least - 1e-3) * static_cast<double>(params.temperature);
+                       (distance - 1e-3) * static_cast<double>(params.temperature);
   if (logit < -std::numeric_limits<float>::max()) return -std::numeric_limits<float>::infinity();
   return std::nextafter(static_cast<float>(logit), -std::numeric_limits<float>::infinity());
 }
@@ -65,12 +76,15 @@ Chain::Chain(const Request& request, std::vector<TokenId> end_tokens, uint64_t s
       end_tokens_(std::move(end_tokens)),
       seed_(seed),
       choice_(choice),
-      plan_(plan_row(request.sampling, request.num_logprobs, max_top)) {}
+      plan_(plan_row(request.sampling, request.num_logprobs, max_top)) {
+  mirostat_.next_mu = 2 * static_cast<double>(request.sampling.mirostat_tau);
+}
 
 RowQuery Chain::ask(const TokenHistory& history, LogitEdits& edits) const {
   edits.begin_row();
   apply_logit_bias(request_->sampling.logit_bias, edits);
   if (plan_.has_penalties) apply_penalties(request_->sampling, history, edits);
+  if (plan_.has_dry) apply_dry(request_->sampling, history.tokens, edits);
   if (is_masked(history)) apply_mask(end_tokens_, edits);
 
   RowQuery query;
@@ -80,21 +94,22 @@ RowQuery Chain::ask(const TokenHistory& history, LogitEdits& edits) const {
   }
   query.num_top = plan_.num_top;
   if (plan_.draws_over_all || plan_.wants_total) query.temperature = request_->sampling.temperature;
-  if (plan_.draws_over_all) query.draw = to_unit_interval(random_bits(history));
+  if (plan_.draws_over_all) query.draw = to_unit_interval(random_bits(history, Draw::token));
   return query;
 }
 
 int32_t Chain::num_decisive(const TokenHistory& history) const {
   // Edits may bring up any token.
-  if (plan_.wants_logprobs || plan_.has_penalties || is_masked(history)) return 0;
+  if (plan_.wants_logprobs || plan_.has_penalties || plan_.has_dry || is_masked(history)) return 0;
   if (!request_->sampling.logit_bias.empty()) return 0;
   if (plan_.greedy) return 1;
+  if (plan_.has_xtc || plan_.mirostat != 0) return 0;
   const int32_t top_k = request_->sampling.top_k;
   return top_k > 0 && top_k == plan_.num_top ? top_k : 0;
 }
 
 Result<SampledToken> Chain::choose(const RowAnswer& row, const TokenHistory& history,
-                                   Candidates& candidates) const {
+                                   Candidates& candidates) {
   HEADRACE_TRY(check_logits(row.summary));
   SampledToken out;
   HEADRACE_ASSIGN(const TokenLogit chosen, choose_id(row, history, candidates));
@@ -108,12 +123,33 @@ bool Chain::is_masked(const TokenHistory& history) const {
   return num_tokens - history.num_prompt_tokens < request_->stop.min_tokens;
 }
 
-uint64_t Chain::random_bits(const TokenHistory& history) const {
-  return counter_random(seed_, choice_, history.tokens.size(), 0);
+uint64_t Chain::random_bits(const TokenHistory& history, Draw draw) const {
+  return counter_random(seed_, choice_, history.tokens.size(), static_cast<uint64_t>(draw));
+}
+
+bool Chain::wants_xtc(const TokenHistory& history) const {
+  return plan_.has_xtc && to_unit_interval(random_bits(history, Draw::xtc)) <
+                              static_cast<double>(request_->sampling.xtc_probability);
+}
+
+double Chain::mirostat_mu(const TokenHistory& history) {
+  if (mirostat_.position != history.tokens.size()) {
+    mirostat_.position = history.tokens.size();
+    mirostat_.mu = mirostat_.next_mu;
+  }
+  return mirostat_.mu;
+}
+
+void Chain::learn(const TokenLogit& chosen, Candidates& candidates) {
+  const SamplingParams& params = request_->sampling;
+  const double surprise =
+      (std::log(candidates.total_weight()) - candidates.distance(chosen.logit)) / std::numbers::ln2;
+  const double error = surprise - static_cast<double>(params.mirostat_tau);
+  mirostat_.next_mu = mirostat_.mu - static_cast<double>(params.mirostat_eta) * error;
 }
 
 Result<TokenLogit> Chain::choose_id(const RowAnswer& row, const TokenHistory& history,
-                                    Candidates& candidates) const {
+                                    Candidates& candidates) {
   const RowSummary& summary = row.summary;
   if (!std::isfinite(summary.largest)) {
     // The model's own logits were good: it is the request that spoilt them.
@@ -125,23 +161,41 @@ Result<TokenLogit> Chain::choose_id(const RowAnswer& row, const TokenHistory& hi
   const bool is_all = summary.top.size() < static_cast<size_t>(plan_.num_top);
   candidates.assign_most_likely(summary.top, is_all);
   if (plan_.wants_total) candidates.set_total_weight(summary.total_weight);
-  if (plan_.num_top > 0) apply_steps(candidates);
+  if (plan_.num_top > 0) apply_steps(row, history, candidates);
   if (candidates.is_part()) {
     const std::span<const float> logits = row.read();
-    candidates.assign(logits, least_logit_needed(request_->sampling, summary, logits.size()));
+    candidates.assign(logits, least_logit(row, history));
     if (plan_.wants_total) candidates.set_total_weight(summary.total_weight);
-    apply_steps(candidates);
+    apply_steps(row, history, candidates);
   }
-  return draw(candidates, random_bits(history));
+  auto chosen = draw(candidates, random_bits(history, Draw::token));
+  if (plan_.mirostat != 0 && chosen.ok()) learn(*chosen, candidates);
+  return chosen;
 }
 
-void Chain::apply_steps(Candidates& candidates) const {
+float Chain::least_logit(const RowAnswer& row, const TokenHistory& history) {
+  const SamplingParams& params = request_->sampling;
+  double least = -HUGE_VAL;
+  if (plan_.mirostat == 2) {
+    least = least_distance_of_mirostat(mirostat_mu(history), row.summary.total_weight);
+  } else if (plan_.mirostat == 0) {
+    least = least_distance(params, row.summary, static_cast<size_t>(row.vocab_size));
+  }
+  return logit_at(least, params, row.summary);
+}
+
+void Chain::apply_steps(const RowAnswer& row, const TokenHistory& history, Candidates& candidates) {
   const SamplingParams& params = request_->sampling;
   apply_temperature(params.temperature, candidates);
+  if (plan_.mirostat == 1) {
+    return apply_mirostat_1(mirostat_mu(history), row.vocab_size, candidates);
+  }
+  if (plan_.mirostat == 2) return apply_mirostat_2(mirostat_mu(history), candidates);
   if (params.top_k > 0) apply_top_k(params.top_k, candidates);
   if (params.typical_p < 1.0F) apply_typical_p(params.typical_p, candidates);
   if (params.top_p < 1.0F) apply_top_p(params.top_p, candidates);
   if (params.min_p > 0.0F) apply_min_p(params.min_p, candidates);
+  if (!candidates.is_part() && wants_xtc(history)) apply_xtc(params.xtc_threshold, candidates);
 }
 
 void Chain::set_logprobs(const RowAnswer& row, float logit, SampledToken& token) const {

@@ -28,6 +28,7 @@ struct RowAnswer {
   const RowSummary& summary;
   std::span<const LogitEdit> edits;
   FunctionRef<std::span<float>()> read;  ///< the edited row; expensive
+  int64_t vocab_size = 0;                ///< logits of the row
 };
 
 class Chain {
@@ -48,19 +49,27 @@ class Chain {
   int32_t num_decisive(const TokenHistory& history) const;
 
   /// Chooses the token after `history`, a pure function of row and history: the draw depends on
-  /// seed, choice and position only. Errors: internal (NaN, +Inf or no finite logits of the model),
-  /// invalid_argument (the request's bias, penalties and masks leave no token).
+  /// seed, choice and position only. Mirostat's depends on the tokens that this chain chose before,
+  /// too; choosing again after the same history is no further step of it. Errors: internal (NaN,
+  /// +Inf or no finite logits of the model), invalid_argument (the request's bias, penalties and
+  /// masks leave no token).
   Result<SampledToken> choose(const RowAnswer& row, const TokenHistory& history,
-                              Candidates& candidates) const;
+                              Candidates& candidates);
 
   uint64_t seed() const { return seed_; }
 
  private:
   bool is_masked(const TokenHistory& history) const;
-  uint64_t random_bits(const TokenHistory& history) const;
+  enum class Draw : uint8_t { token, xtc };
+  uint64_t random_bits(const TokenHistory& history, Draw draw) const;
+  bool wants_xtc(const TokenHistory& history) const;
+  double mirostat_mu(const TokenHistory& history);
   Result<TokenLogit> choose_id(const RowAnswer& row, const TokenHistory& history,
-                               Candidates& candidates) const;
-  void apply_steps(Candidates& candidates) const;
+                               Candidates& candidates);
+  /// Below it are tokens that the steps drop whatever the others are.
+  float least_logit(const RowAnswer& row, const TokenHistory& history);
+  void apply_steps(const RowAnswer& row, const TokenHistory& history, Candidates& candidates);
+  void learn(const TokenLogit& chosen, Candidates& candidates);
   void set_logprobs(const RowAnswer& row, float logit, SampledToken& token) const;
 
   const Request* request_;
@@ -68,6 +77,14 @@ class Chain {
   uint64_t seed_;
   uint64_t choice_;
   RowPlan plan_;
+
+  /// How much surprise mirostat allows, in bits.
+  struct Mirostat {
+    size_t position = 0;  ///< of the token that was chosen last
+    double mu = 0;        ///< before it
+    double next_mu = 0;   ///< after it
+  };
+  Mirostat mirostat_;
 };
 
 }  // namespace headrace

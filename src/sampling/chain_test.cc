@@ -3,52 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <memory>
 #include <random>
 
-#include "backend/cpu/cpu_backend.h"
-#include "sampling/sampler.h"
+#include "sampling/test_chain.h"
 #include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
 using test::kInf;
-
-class ChainTest : public testing::Test {
- protected:
-  Result<SampledToken> choose(const Request& request, const std::vector<float>& logits,
-                              const std::vector<TokenId>& tokens = {0}, uint64_t seed = 1,
-                              std::vector<TokenId> end_tokens = {}) {
-    const Chain chain(request, std::move(end_tokens), seed, 0);
-    return choose(chain, logits, {tokens, static_cast<int64_t>(request.prompt.size())});
-  }
-
-  Result<SampledToken> choose(const Chain& chain, const std::vector<float>& logits,
-                              const TokenHistory& history) {
-    const auto size = static_cast<int64_t>(logits.size());
-    const Buffer row = backend_->upload(logits);
-    if (sampler_ == nullptr || size != size_) {
-      sampler_ = std::make_unique<Sampler>(*backend_, 1, size);
-      size_ = size;
-    }
-    sampler_->clear();
-    sampler_->add(chain, history);
-    sampler_->run(row.view());
-    return sampler_->choose(0);
-  }
-
-  const std::unique_ptr<Backend> backend_ = make_cpu_backend({Isa::reference, 1});
-  std::unique_ptr<Sampler> sampler_;
-  int64_t size_ = 0;
-};
-
-Request greedy() {
-  Request request;
-  request.prompt = {0};
-  request.sampling.temperature = 0;
-  return request;
-}
 
 TEST(Chain, KnowsHowManyLogitsDecide) {
   const auto num_decisive = [](const Request& request) {
@@ -240,6 +203,10 @@ TEST_F(ChainTest, AnyParametersChooseATokenOfNonzeroProbability) {
     request.sampling.typical_p = pick(shares);
     request.sampling.top_p = pick(shares);
     request.sampling.min_p = random() % 4 == 0 ? 0.0F : pick(shares);
+    request.sampling.xtc_probability = pick({0.0F, 0.0F, 0.5F, 1.0F});
+    request.sampling.xtc_threshold = pick({0.0F, 0.1F, 0.5F, 1.0F});
+    request.sampling.mirostat = random() % 3 == 0 ? static_cast<int32_t>(random() % 3) : 0;
+    request.sampling.mirostat_tau = pick({0.0F, 1.0F, 5.0F, 1000.0F});
     const float spread = pick({0.0F, 0.1F, 3.0F, 30.0F, 900.0F, 1e30F});
     std::vector<float> logits(1 + random() % 40);
     for (float& one : logits) {
@@ -275,7 +242,7 @@ TEST_F(ChainTest, DrawFrequenciesMatchTheProbabilities) {
         tokens.push_back(0);
       }
       const uint64_t seed = by_position ? 99 : static_cast<uint64_t>(i);
-      const Chain chain(request, {}, seed, 0);
+      Chain chain(request, {}, seed, 0);
       ++counts[static_cast<size_t>(choose(chain, logits, {tokens, 1})->id)];
     }
     double chi_square = 0;

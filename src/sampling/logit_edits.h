@@ -25,6 +25,9 @@ class LogitEdits {
   LogitEdit& of(TokenId id);
   std::span<LogitEdit> current_row() { return row(rows_.size() - 1); }
 
+  /// Memory for a step that counts something along the history; what is in it does not matter.
+  std::vector<int64_t>& lengths() { return lengths_; }
+
   size_t num_rows() const { return rows_.size(); }
   /// Valid until an edit is made.
   std::span<LogitEdit> row(size_t index);
@@ -43,6 +46,7 @@ class LogitEdits {
   std::vector<size_t> rows_;  ///< where each begins
   std::vector<Slot> slots_;   ///< open addressing; a power of two, at most half of them taken
   uint32_t generation_ = 0;
+  std::vector<int64_t> lengths_;
 };
 
 }  // namespace headrace

@@ -5,9 +5,15 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <utility>
 
 namespace headrace {
 namespace {
+
+auto breakers(std::vector<TokenId> ids) {
+  return std::make_shared<const std::vector<TokenId>>(std::move(ids));
+}
 
 TEST(ValidateParams, DefaultsAreFine) {
   EXPECT_TRUE(validate({}, {}, 10).ok());
@@ -40,6 +46,33 @@ TEST(ValidateParams, EachFaultNamesItsParameter) {
       {"top_p", [](auto& s, auto&) { s.top_p = 1.5F; }},
       {"top_p", [](auto& s, auto&) { s.top_p = NAN; }},
       {"min_p", [](auto& s, auto&) { s.min_p = -0.5F; }},
+      {"dry_multiplier", [](auto& s, auto&) { s.dry_multiplier = -0.5F; }},
+      {"dry_multiplier", [](auto& s, auto&) { s.dry_multiplier = NAN; }},
+      {"dry_base", [](auto& s, auto&) { s.dry_base = 0.5F; }},
+      {"dry_base", [](auto& s, auto&) { s.dry_base = HUGE_VALF; }},
+      {"dry_allowed_length", [](auto& s, auto&) { s.dry_allowed_length = -1; }},
+      {"dry_penalty_last_n", [](auto& s, auto&) { s.dry_penalty_last_n = -2; }},
+      {"dry_breakers",
+       [](auto& s, auto&) {
+         s.dry_breakers = breakers({3, 10});
+       }},
+      {"dry_breakers", [](auto& s, auto&) { s.dry_breakers = breakers({-1}); }},
+      {"dry_breakers",
+       [](auto& s, auto&) {
+         s.dry_breakers = breakers({4, 3});
+       }},
+      {"dry_breakers",
+       [](auto& s, auto&) {
+         s.dry_breakers = breakers({3, 3});
+       }},
+      {"xtc_probability", [](auto& s, auto&) { s.xtc_probability = 1.5F; }},
+      {"xtc_probability", [](auto& s, auto&) { s.xtc_probability = NAN; }},
+      {"xtc_threshold", [](auto& s, auto&) { s.xtc_threshold = -0.1F; }},
+      {"mirostat", [](auto& s, auto&) { s.mirostat = 3; }},
+      {"mirostat", [](auto& s, auto&) { s.mirostat = -1; }},
+      {"mirostat_tau", [](auto& s, auto&) { s.mirostat_tau = -1; }},
+      {"mirostat_tau", [](auto& s, auto&) { s.mirostat_tau = HUGE_VALF; }},
+      {"mirostat_eta", [](auto& s, auto&) { s.mirostat_eta = NAN; }},
       {"max_tokens", [](auto&, auto& s) { s.max_tokens = -2; }},
       {"min_tokens", [](auto&, auto& s) { s.min_tokens = -1; }},
       {"min_tokens",

@@ -10,6 +10,9 @@ namespace headrace {
 struct RowPlan {
   bool greedy = false;  ///< temperature 0: the largest logit, nothing drawn
   bool has_penalties = false;
+  bool has_dry = false;
+  bool has_xtc = false;
+  int32_t mirostat = 0;  ///< its version; 0: none
   bool wants_logprobs = false;
   bool draws_over_all = false;  ///< no step cuts the tail: the backend draws
   bool wants_total = false;     ///< the weight of all tokens

@@ -22,7 +22,7 @@ void Sampler::clear() {
   edits_.clear();
 }
 
-void Sampler::add(const Chain& chain, const TokenHistory& history) {
+void Sampler::add(Chain& chain, const TokenHistory& history) {
   rows_.push_back({&chain, history});
   queries_.push_back(chain.ask(history, edits_));
 }
@@ -51,8 +51,8 @@ Result<SampledToken> Sampler::choose(size_t row) {
     return std::span<float>(row_);
   };
   if (rows_[row].chain == nullptr) return score(row, read);
-  return rows_[row].chain->choose({summaries_[row], queries_[row].edits, read}, rows_[row].history,
-                                  candidates_);
+  return rows_[row].chain->choose({summaries_[row], queries_[row].edits, read, std::ssize(row_)},
+                                  rows_[row].history, candidates_);
 }
 
 Result<SampledToken> Sampler::score(size_t row, FunctionRef<std::span<float>()> read) const {

@@ -19,7 +19,7 @@ class Sampler {
   /// Forgets the rows of the step before.
   void clear();
   /// One more row; `chain` and the tokens of `history` must stay until its token is chosen.
-  void add(const Chain& chain, const TokenHistory& history);
+  void add(Chain& chain, const TokenHistory& history);
   /// One more row, in which nothing is chosen: the log-probability of `token` is wanted, and those
   /// of the `num_top` most likely.
   void add_score(TokenId token, int32_t num_top);
@@ -30,7 +30,7 @@ class Sampler {
 
  private:
   struct Row {
-    const Chain* chain = nullptr;  ///< none: a score
+    Chain* chain = nullptr;  ///< none: a score
     TokenHistory history{};
     TokenId token = -1;  ///< of a score
     int32_t num_top = 0;

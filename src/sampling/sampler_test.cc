@@ -50,6 +50,18 @@ class Cases {
       sampling.penalty_last_n = pick<int32_t>({-1, 0, 7});
     }
     if (below(4) == 0) {
+      sampling.dry_multiplier = pick<float>({0.5F, 1e9F});
+      sampling.dry_allowed_length = pick<int32_t>({0, 1});
+    }
+    if (below(3) == 0) {
+      sampling.xtc_probability = pick<float>({0.5F, 1});
+      sampling.xtc_threshold = pick<float>({0, 0.01F, 0.2F, 0.6F});
+    }
+    if (below(3) == 0) {
+      sampling.mirostat = pick<int32_t>({1, 2});
+      sampling.mirostat_tau = pick<float>({0, 1, 3, 5, 1000});
+    }
+    if (below(4) == 0) {
       for (int i = 0; i < 5; ++i) sampling.logit_bias.emplace_back(token(vocab), 3.0F * unit());
     }
     out.request.num_logprobs = pick<int32_t>({-1, -1, 0, 3, 20, 300});
@@ -90,7 +102,7 @@ std::unique_ptr<Backend> best_backend(int threads) {
 }
 
 Result<SampledToken> choose(Backend& backend, Sampler& sampler, const Case& one, int32_t max_top) {
-  const Chain chain = one.chain(max_top);
+  Chain chain = one.chain(max_top);
   const Buffer row = backend.upload(one.logits);
   sampler.clear();
   sampler.add(chain, one.history());
@@ -217,6 +229,9 @@ TEST(Sampler, TokensAreThoseOfThePlainSteps) {
     for (int round = 0; round < 400; ++round) {
       Case one = cases.next(vocab);
       one.request.sampling.typical_p = 1;
+      one.request.sampling.dry_multiplier = 0;
+      one.request.sampling.xtc_probability = 0;
+      one.request.sampling.mirostat = 0;
       if (one.request.sampling.top_p > 0.999F) one.request.sampling.top_p = 1;
       one.request.stop.min_tokens = 0;
       const SamplingParams& params = one.request.sampling;

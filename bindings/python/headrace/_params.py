@@ -11,8 +11,9 @@ from ._check import flag, integer, is_sequence, real, token_ids, utf8
 from ._errors import OutOfRangeError
 
 _REALS = ("temperature", "top_p", "min_p", "typical_p", "repetition_penalty", "presence_penalty",
-          "frequency_penalty", "timeout")
-_COUNTS = ("top_k", "penalty_last_n", "seed", "max_tokens", "min_tokens", "n", "logprobs",
+          "frequency_penalty", "dry_multiplier", "dry_base", "xtc_probability", "xtc_threshold",
+          "mirostat_tau", "mirostat_eta", "timeout")
+_COUNTS = ("top_k", "penalty_last_n", "dry_allowed_length", "dry_penalty_last_n", "mirostat", "seed", "max_tokens", "min_tokens", "n", "logprobs",
            "prompt_logprobs", "priority")
 _FLAGS = ("ignore_eos", "use_prefix_cache")
 
@@ -39,7 +40,8 @@ class SamplingParams:
 
     The first group is None by default: then the model file's wishes hold, else temperature 0.8,
     top_k 40, top_p 0.95, min_p 0.05 and no penalties, as for ``headrace run``. Steps run in this
-    order: bias, penalties, temperature, top_k, typical_p, top_p, min_p.
+    order: bias, penalties, DRY, temperature, top_k, typical_p, top_p, min_p, XTC; mirostat takes the
+    place of those from top_k on.
 
     Parameters are values: equal ones have equal hashes, and none can be changed.
 
@@ -66,6 +68,28 @@ class SamplingParams:
     """Subtracted from the logits of tokens generated before."""
     frequency_penalty: Optional[float] = None
     """Subtracted for each time a token was generated before."""
+    dry_multiplier: Optional[float] = None
+    """DRY: a token that would go on with a repeat loses this times dry_base to the power of the
+    repeat's length less dry_allowed_length; 0 is off."""
+    dry_base: Optional[float] = None
+    """1.75 by default."""
+    dry_allowed_length: Optional[int] = None
+    """Repeats shorter than this cost nothing; 2 by default."""
+    dry_penalty_last_n: Optional[int] = None
+    """Tokens that DRY looks back; -1 is all, 0 is off."""
+    dry_sequence_breakers: Optional[Sequence[str]] = None
+    """No repeat reaches over a token with one of these in its text; by default those of a line feed,
+    a colon, a quotation mark and an asterisk."""
+    xtc_probability: Optional[float] = None
+    """How often the most likely tokens are dropped, all but the last of them; 0 is off."""
+    xtc_threshold: Optional[float] = None
+    """Tokens at least as likely are such; 0.1 by default."""
+    mirostat: Optional[int] = None
+    """1 or 2: its version; 0 is off."""
+    mirostat_tau: Optional[float] = None
+    """The surprise that it aims at, in bits; 5 by default."""
+    mirostat_eta: Optional[float] = None
+    """How fast it learns; 0.1 by default."""
 
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     """Token id to what is added to its logit."""
@@ -114,7 +138,12 @@ class SamplingParams:
         bias = {integer(key, "logit_bias"): real(value, "logit_bias")
                 for key, value in self.logit_bias.items()}
         object.__setattr__(self, "logit_bias", _Bias(bias))
-        object.__setattr__(self, "stop", _texts(self.stop))
+        object.__setattr__(self, "stop", _texts(self.stop, "stop"))
+        if self.dry_sequence_breakers is not None:
+            if isinstance(self.dry_sequence_breakers, str):
+                raise TypeError("dry_sequence_breakers: expected a sequence of str, got str")
+            breakers = _texts(self.dry_sequence_breakers, "dry_sequence_breakers")
+            object.__setattr__(self, "dry_sequence_breakers", breakers)
         object.__setattr__(self, "stop_token_ids",
                            tuple(token_ids(self.stop_token_ids, "stop_token_ids")))
         if self.seed is not None and not 0 <= self.seed < 2**64:
@@ -136,12 +165,12 @@ class SamplingParams:
         return None if self.timeout is None else max(1, math.ceil(self.timeout * 1000))
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _texts(value: Any, name: str) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) else value
     if not is_sequence(texts) or not all(isinstance(each, str) for each in texts):
-        raise TypeError(f"stop: expected a str or a sequence of str, got {type(value).__name__}")
+        raise TypeError(f"{name}: expected a str or a sequence of str, got {type(value).__name__}")
     for each in texts:
-        utf8(each, "stop")
+        utf8(each, name)
     return tuple(texts)
 
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "api/limits.h"
+#include "text/breaker_tokens.h"
 
 namespace headrace::python {
 namespace {
@@ -195,6 +196,15 @@ Request request_of(const py::handle& params, const SamplingParams& defaults) {
   from.real("presence_penalty", sampling.presence_penalty);
   from.real("frequency_penalty", sampling.frequency_penalty);
   from.count("penalty_last_n", sampling.penalty_last_n);
+  from.real("dry_multiplier", sampling.dry_multiplier);
+  from.real("dry_base", sampling.dry_base);
+  from.count("dry_allowed_length", sampling.dry_allowed_length);
+  from.count("dry_penalty_last_n", sampling.dry_penalty_last_n);
+  from.real("xtc_probability", sampling.xtc_probability);
+  from.real("xtc_threshold", sampling.xtc_threshold);
+  from.count("mirostat", sampling.mirostat);
+  from.real("mirostat_tau", sampling.mirostat_tau);
+  from.real("mirostat_eta", sampling.mirostat_eta);
   if (const py::object seed = from.get("seed"); !seed.is_none()) {
     sampling.seed = seed.cast<uint64_t>();
   }
@@ -216,6 +226,18 @@ Request request_of(const py::handle& params, const SamplingParams& defaults) {
   to.cache_scope = from.get("cache_scope").cast<std::string>();
   to.use_prefix_cache = from.get("use_prefix_cache").cast<bool>();
   return to;
+}
+
+std::vector<std::string> breakers_of(const py::handle& params) {
+  const py::object given = Fields(params).get("dry_sequence_breakers");
+  if (given.is_none()) return default_breakers();
+  auto texts = given.cast<std::vector<std::string>>();
+  if (auto checked = check_breakers(texts); !checked.ok()) {
+    checked.error().code = ErrorCode::out_of_range;
+    checked.error().where = "dry_sequence_breakers";
+    raise_error(checked.error());
+  }
+  return texts;
 }
 
 void check_counts(const py::handle& params) {

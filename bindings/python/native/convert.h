@@ -31,9 +31,13 @@ inline void succeed_or_raise(const Result<void>& result) {
 OpenOptions open_options_of(const pybind11::dict& options);
 EngineOptions engine_options_of(const pybind11::dict& options);
 
-/// Everything of a request but its prompt. `params`: a SamplingParams; what is None in it is as in
-/// `defaults`.
+/// Everything of a request but its prompt and the tokens of breakers_of(). `params`: a
+/// SamplingParams; what is None in it is as in `defaults`.
 Request request_of(const pybind11::handle& params, const SamplingParams& defaults);
+
+/// The texts of `dry_sequence_breakers`, the usual ones for None. Throws for too many, or one too
+/// long.
+std::vector<std::string> breakers_of(const pybind11::handle& params);
 
 /// Throws for a number of `params` that no model takes, which a Request could not tell from none at
 /// all.

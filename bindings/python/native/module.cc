@@ -161,6 +161,7 @@ class PyModel {
     auto opened = without_gil([&] { return LocalModel::open(path, open_options, engine_options); });
     out->model_ = value_or_raise(std::move(opened));
     out->tokenizer_ = out->model_->opened().tokenizer;
+    out->breakers_ = std::make_shared<const BreakerFinder>(out->tokenizer_);
     return out;
   }
 
@@ -209,6 +210,9 @@ class PyModel {
     const auto use = value_or_raise(model_->use());
     Request request = request_of(params, model_->default_sampling());
     RunOptions options = run_options_of(params, request);
+    if (request.sampling.dry_multiplier > 0) {
+      request.sampling.dry_breakers = breakers_->find(breakers_of(params)).ids;
+    }
     options.keeps_pieces = keeps_pieces;
     request.prompt = std::move(prompt);
     std::optional<Result<std::shared_ptr<Run>>> run;
@@ -286,6 +290,7 @@ class PyModel {
 
   std::shared_ptr<LocalModel> model_;
   std::shared_ptr<const Tokenizer> tokenizer_;
+  std::shared_ptr<const BreakerFinder> breakers_;
 };
 
 /// What of the parameters is wrong for every model.
@@ -295,6 +300,7 @@ void check_params(const py::object& params) {
   succeed_or_raise(
       validate(request.sampling, request.stop, int64_t{std::numeric_limits<TokenId>::max()}));
   run_options_of(params, request);
+  breakers_of(params);
 }
 
 }  // namespace

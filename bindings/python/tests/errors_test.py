@@ -126,6 +126,11 @@ OUT_OF_RANGE = [
     ("max_tokens", -2), ("min_tokens", -1), ("timeout", 0), ("timeout", -1), ("timeout", math.nan),
     ("stop", ""), ("stop", ["a", ""]), ("stop", "x" * 5000), ("stop", ["x"] * 300),
     ("logit_bias", {1: math.nan}), ("logit_bias", {-1: 1.0}), ("stop_token_ids", [-1]),
+    ("dry_multiplier", -1), ("dry_base", 0.5), ("dry_allowed_length", -1),
+    ("dry_penalty_last_n", -2), ("dry_sequence_breakers", [""]),
+    ("dry_sequence_breakers", ["x" * 200]), ("dry_sequence_breakers", ["x"] * 65),
+    ("xtc_probability", 1.5), ("xtc_threshold", -0.1), ("mirostat", 3), ("mirostat_tau", -1),
+    ("mirostat_eta", math.nan),
     ("n", 0), ("n", -5), ("n", 129), ("n", 10**30), ("priority", 9), ("priority", -9),
     ("logprobs", -1), ("logprobs", 21), ("prompt_logprobs", -1), ("prompt_logprobs", 1000),
 ]

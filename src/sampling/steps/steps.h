@@ -28,6 +28,11 @@ struct TokenHistory {
 /// to its last `penalty_last_n` tokens.
 void apply_penalties(const SamplingParams& params, const TokenHistory& history, LogitEdits& edits);
 
+/// DRY: each token that would go on with a repeat of the history's last tokens loses multiplier *
+/// base^(length - allowed_length), of the longest such repeat; at most 1e9. Repeats may overlap
+/// what they repeat. Time is linear in the history.
+void apply_dry(const SamplingParams& params, std::span<const TokenId> history, LogitEdits& edits);
+
 /// The tokens cannot be chosen.
 void apply_mask(std::span<const TokenId> ids, LogitEdits& edits);
 
@@ -51,5 +56,17 @@ void apply_top_p(float p, Candidates& candidates);
 /// Keeps the tokens at least p times as likely as the most likely one of the list
 /// (arXiv:2407.01082); at least one.
 void apply_min_p(float p, Candidates& candidates);
+
+/// Drops all but the least likely of the tokens whose probability, at temperature 1 and among those
+/// of the list, is at least `threshold`: the most obvious ones. Not on a part.
+void apply_xtc(float threshold, Candidates& candidates);
+
+/// Mirostat (arXiv:2007.14966): keeps as many of the most likely as a Zipf law, fitted to the first
+/// hundred, needs for a surprise of `mu` bits; at least one.
+void apply_mirostat_1(double mu, int64_t vocab_size, Candidates& candidates);
+
+/// Mirostat 2.0: keeps the tokens whose surprise is at most `mu` bits; at least one. On a part only
+/// where the total weight is known.
+void apply_mirostat_2(double mu, Candidates& candidates);
 
 }  // namespace headrace
