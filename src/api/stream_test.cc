@@ -25,6 +25,8 @@ std::vector<Json> chunks_of(const std::string& bytes, bool is_done = true) {
 }
 
 struct ToTake {
+  ToTake(size_t of, Event what) : prompt(of), event(std::move(what)) {}
+
   size_t prompt;
   Event event;
 };
@@ -46,8 +48,8 @@ std::string stream_of(const Scene& scene, const std::vector<ToTake>& events, std
 
 std::vector<ToTake> hello(const Scene& scene, FinishReason reason = FinishReason::length) {
   std::vector<ToTake> events;
-  for (const TokenId id : scene.byte_ids("hi\xC3\xA9")) events.push_back({0, token(id)});
-  events.push_back({0, finish(reason)});
+  for (const TokenId id : scene.byte_ids("hi\xC3\xA9")) events.emplace_back(0, token(id));
+  events.emplace_back(0, finish(reason));
   return events;
 }
 
@@ -101,10 +103,10 @@ TEST(Stream, EachChoiceEndsUnderItsOwnIndex) {
     scene.request.params.include_usage = true;
     const auto letters = scene.byte_ids("abc");
     std::vector<ToTake> events;
-    for (const int32_t i : {2, 0, 1}) events.push_back({0, token(letters[size_t(i)], i)});
-    events.push_back({0, finish(FinishReason::length, 1)});
-    events.push_back({0, finish(FinishReason::stop, 2)});
-    events.push_back({0, finish(FinishReason::length, 0)});
+    for (const int32_t i : {2, 0, 1}) events.emplace_back(0, token(letters[size_t(i)], i));
+    events.emplace_back(0, finish(FinishReason::length, 1));
+    events.emplace_back(0, finish(FinishReason::stop, 2));
+    events.emplace_back(0, finish(FinishReason::length, 0));
     const auto chunks = chunks_of(stream_of(scene, events, nullptr));
     std::map<size_t, std::string> ends;
     std::map<size_t, std::string> texts;
@@ -158,9 +160,9 @@ TEST(Stream, AnEchoComesFirstAndOnce) {
   scene.request.echoes = {"one ", "two "};
   scene.request.goes_on = true;
   std::vector<ToTake> events;
-  for (const TokenId id : scene.byte_ids("ab")) events.push_back({1, token(id)});
-  events.push_back({0, finish(FinishReason::length)});
-  events.push_back({1, finish(FinishReason::length)});
+  for (const TokenId id : scene.byte_ids("ab")) events.emplace_back(1, token(id));
+  events.emplace_back(0, finish(FinishReason::length));
+  events.emplace_back(1, finish(FinishReason::length));
   std::map<size_t, std::vector<std::string>> texts;
   for (const Json& chunk : chunks_of(stream_of(scene, events, nullptr))) {
     for (const Json& choice : chunk["choices"]) {
@@ -216,10 +218,10 @@ std::vector<ToTake> random_events(const Scene& scene, std::mt19937& random) {
     auto& queue = queues.emplace_back();
     const auto choice = static_cast<int32_t>(i % num_choices);
     for (const TokenId id : ids) {
-      queue.push_back(
-          {i / num_choices, token(id, choice, -0.25F * float(random() % 9), {{5, -1}})});
+      queue.emplace_back(i / num_choices,
+                         token(id, choice, -0.25F * float(random() % 9), {{5, -1}}));
     }
-    queue.push_back({i / num_choices, finish(FinishReason::length, choice)});
+    queue.emplace_back(i / num_choices, finish(FinishReason::length, choice));
   }
   std::vector<size_t> order;
   for (size_t i = 0; i < queues.size(); ++i) order.insert(order.end(), queues[i].size(), i);
