@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/os/free_memory.h"
 #include "server/access.h"
 #include "server/log_rate.h"
 #include "server/logged_exchange.h"
@@ -223,6 +224,7 @@ const ApiKey* key_of(const ServerState& state, const HttpRequest& request) {
 }
 
 Result<std::unique_ptr<Server>> start_server(ServerOptions options, RequestLog* log) {
+  keep_little_freed_memory();
   auto server = std::make_unique<ServerImpl>(std::move(options), log);
   HEADRACE_TRY(server->start());
   return std::unique_ptr<Server>(std::move(server));
