@@ -72,6 +72,7 @@ class ServerImpl final : public Server {
     handlers.refusal = [this](const HttpRequest& request, int status, const std::string& message) {
       HttpReply refusal =
           status == 503 ? unavailable_reply(message, 1) : error_reply(status, message);
+      if (status == 415) refusal.headers.push_back({"Accept-Encoding", "identity"});
       allow_origin(state_, request, refusal);
       state_.metrics.count_refused(status);
       log_refusal(record_of(request, ""), status);
