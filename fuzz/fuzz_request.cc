@@ -191,6 +191,11 @@ void check_tool(const Result<Json>& result) {
   }
 }
 
+void check_tool(const Result<std::string>& result) {
+  if (!result.ok()) return check_error(result.error());
+  check(Json::accept(*result));
+}
+
 void check_tools(const Json& body, const api::ServedModel& model) {
   check_tool(api::tokenize(body, model, FixedClock()));
   check_tool(api::detokenize(body, model));

@@ -27,7 +27,7 @@ Result<Json> read_turn(const Json& value, const std::string& path,
   if (content == nullptr) return missing_value(path + ".content", "a string or an array of blocks");
   HEADRACE_ASSIGN(const std::string text, content_text(*content, path + ".content", warnings));
   for (std::string& warning : fields.unknown(1)) {
-    if (warnings.size() < 16) warnings.push_back(std::move(warning));
+    add_warning(warnings, std::move(warning));
   }
   return chat_message(role->get_ref<const std::string&>(), text);
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/json_writer.h"
 #include "api/logprobs_json.h"
 #include "api/openai_format.h"
 #include "api/response_json.h"

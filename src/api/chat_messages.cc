@@ -39,10 +39,6 @@ Result<std::string> part_text(const Json& part, const std::string& path) {
   return wrong_value(path + ".type", "\"text\"", found);
 }
 
-void add_warning(std::vector<std::string>& warnings, std::string text) {
-  if (warnings.size() < 16) warnings.push_back(std::move(text));
-}
-
 /// Anthropic's blocks of reasoning, which clients send back.
 bool is_thought(const Json& part) {
   if (!part.is_object() || !part.contains("type")) return false;
@@ -79,8 +75,8 @@ Result<std::string> read_role(Fields& fields, std::vector<std::string>& warnings
   if (role == nullptr) return missing_value(fields.path_of("role"), kRoles);
   if (*role == "system" || *role == "user" || *role == "assistant") return role->get<std::string>();
   if (*role == "developer") {
-    warnings.push_back(fields.path_of("role") +
-                       ": \"developer\" is given to the model as \"system\"");
+    add_warning(warnings,
+                fields.path_of("role") + ": \"developer\" is given to the model as \"system\"");
     return std::string("system");
   }
   if (*role == "tool" || *role == "function") {

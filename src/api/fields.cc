@@ -10,6 +10,14 @@
 
 namespace headrace::api {
 
+void add_warning(std::vector<std::string>& warnings, std::string warning) {
+  if (warnings.size() < kMaxWarnings) {
+    warnings.push_back(std::move(warning));
+  } else if (warnings.size() == kMaxWarnings) {
+    warnings.emplace_back("more warnings are left out");
+  }
+}
+
 std::string found_text(const Json& value) {
   constexpr size_t kMaxBytes = 60;
   switch (value.type()) {
@@ -129,6 +137,10 @@ bool Fields::text(std::string_view name, std::string& to, size_t max_bytes) {
 }
 
 void Fields::note(std::string_view name, std::string_view why) {
+  if (notes_.size() == kMaxNamedFields) {
+    ++num_more_notes_;
+    return;
+  }
   notes_.push_back("ignored: " + in_quotes(path_of(name), 120) + " " + std::string(why));
 }
 
@@ -155,6 +167,9 @@ std::string Fields::path_of(std::string_view name) const {
 
 std::vector<std::string> Fields::unknown(size_t max) const {
   std::vector<std::string> out = notes_;
+  if (num_more_notes_ > 0) {
+    out.push_back("ignored: " + std::to_string(num_more_notes_) + " more such values");
+  }
   max += out.size();
   size_t num_more = 0;
   std::vector<std::string> candidates;

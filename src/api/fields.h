@@ -2,6 +2,7 @@
 // nobody asked for. Must not know what a field means.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -13,6 +14,15 @@
 #include "headrace/result.h"
 
 namespace headrace::api {
+
+/// Unknown fields of one object that warnings name, and notes of it besides.
+inline constexpr size_t kMaxNamedFields = 64;
+/// Warnings of one request, all its objects together.
+inline constexpr size_t kMaxWarnings = 192;
+
+/// One more, as long as there are fewer than kMaxWarnings; the last one says that more are left
+/// out.
+void add_warning(std::vector<std::string>& warnings, std::string warning);
 
 /// "null", "true", "5", "\"abc\"", "an array", "an object": what an error says was found.
 std::string found_text(const Json& value);
@@ -53,7 +63,8 @@ class Fields {
   /// Names that are known but mean nothing here: they are not among unknown().
   void skip(std::string_view name) { find(name); }
 
-  /// A sentence for unknown(), about a field that is known and left out.
+  /// A sentence for unknown(), about a field that is known and left out; of more than
+  /// kMaxNamedFields the number alone is kept.
   void note(std::string_view name, std::string_view why);
 
   void fail(Error error);
@@ -68,9 +79,9 @@ class Fields {
   const Json& object() const { return object_; }
 
   /// The notes, and a sentence for each key that no read asked for, with the known one nearest to
-  /// it; at most `max` of them, the last then says how many more there are. Keys whose value is
+  /// it; at most `max` of these, the last then says how many more there are. Keys whose value is
   /// null are left out.
-  std::vector<std::string> unknown(size_t max = 8) const;
+  std::vector<std::string> unknown(size_t max = kMaxNamedFields) const;
 
  private:
   bool whole(std::string_view name, int64_t& to, int64_t least, int64_t most);
@@ -79,6 +90,7 @@ class Fields {
   std::string path_;
   std::vector<std::string_view> known_;
   std::vector<std::string> notes_;
+  size_t num_more_notes_ = 0;
   std::optional<Error> error_;
 };
 

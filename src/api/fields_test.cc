@@ -79,6 +79,32 @@ TEST(Fields, UnknownOnesAreNamedWithTheNearest) {
   EXPECT_EQ(cut.back(), "ignored: 17 more unknown fields");
 }
 
+TEST(Fields, NamesManyThatAreUnknown) {
+  Json many = Json::object();
+  for (int i = 0; i < 70; ++i) many["key" + std::to_string(i)] = i;
+  const auto unknown = Fields(many).unknown();
+  ASSERT_EQ(unknown.size(), kMaxNamedFields + 1);
+  EXPECT_EQ(unknown[63], "ignored: \"key63\" is not known here");
+  EXPECT_EQ(unknown.back(), "ignored: 6 more unknown fields");
+}
+
+TEST(Fields, KeepsSoManyNotes) {
+  const Json object = Json{{"zzz", 1}};
+  Fields fields(object);
+  for (int i = 0; i < 100'000; ++i) fields.note("include", "asks for much");
+  const auto unknown = fields.unknown();
+  ASSERT_EQ(unknown.size(), kMaxNamedFields + 2);
+  EXPECT_EQ(unknown[64], "ignored: 99936 more such values");
+  EXPECT_EQ(unknown[65], "ignored: \"zzz\" is not known here");
+}
+
+TEST(AddWarning, SaysWhenThereAreMore) {
+  std::vector<std::string> warnings;
+  for (int i = 0; i < 1000; ++i) add_warning(warnings, "one");
+  ASSERT_EQ(warnings.size(), kMaxWarnings + 1);
+  EXPECT_EQ(warnings.back(), "more warnings are left out");
+}
+
 TEST(WholeNumber, OnlyWhatFitsExactly) {
   EXPECT_EQ(whole_number(5), 5);
   EXPECT_EQ(whole_number(-5.0), -5);

@@ -1,6 +1,7 @@
 // The body of llama-server's POST /completion; see prepared_request.h.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -13,25 +14,39 @@
 namespace headrace::api {
 namespace {
 
-/// Its list of pairs: [[15043, 1.0], [29871, false]]; false forbids. Turned into the object that
-/// all others have; nothing where it is none.
-Result<std::optional<Json>> with_bias_object(const Json& body) {
+/// Its list of pairs: [[15043, 1.0], [29871, false]]; false forbids, and of an id that is there
+/// twice the last one counts. Turned into the object that all others have, with its limit; nothing
+/// where it is none.
+Result<std::optional<Json>> with_bias_object(const Json& body, const RequestLimits& limits) {
   const auto bias = body.find("logit_bias");
   if (bias == body.end() || !bias->is_array()) return std::optional<Json>();
-  Json object = Json::object();
-  for (size_t i = 0; i < bias->size(); ++i) {
-    const Json& pair = (*bias)[i];
-    const std::string path = "logit_bias[" + std::to_string(i) + "]";
-    if (!pair.is_array() || pair.size() != 2) {
-      return wrong_value(path, "a token id and a number", pair);
-    }
-    const auto id = whole_number(pair[0]);
-    if (!id) return wrong_value(path + "[0]", "a token id", pair[0]);
-    constexpr double kNever = -1e9;
-    object[std::to_string(*id)] = pair[1] == false ? Json(kNever) : pair[1];
+  if (bias->size() > limits.max_object_keys) {
+    return Error{ErrorCode::invalid_argument,
+                 "at most " + std::to_string(limits.max_object_keys) +
+                     " tokens are allowed, found " + std::to_string(bias->size()),
+                 "logit_bias", ""};
   }
   Json out = body;
-  out["logit_bias"] = std::move(object);
+  Json& object = out["logit_bias"] = Json::object();
+  // Not the object's own access by key, which looks among all before it.
+  auto& entries = static_cast<Json::object_t::Container&>(object.get_ref<Json::object_t&>());
+  std::map<int64_t, size_t> places;
+  for (size_t i = 0; i < bias->size(); ++i) {
+    const Json& pair = (*bias)[i];
+    const auto path = [&] { return "logit_bias[" + std::to_string(i) + "]"; };
+    if (!pair.is_array() || pair.size() != 2) {
+      return wrong_value(path(), "a token id and a number", pair);
+    }
+    const auto id = whole_number(pair[0]);
+    if (!id) return wrong_value(path() + "[0]", "a token id", pair[0]);
+    constexpr double kNever = -1e9;
+    Json value = pair[1] == false ? Json(kNever) : pair[1];
+    if (const auto [place, is_new] = places.try_emplace(*id, entries.size()); is_new) {
+      entries.emplace_back(std::to_string(*id), std::move(value));
+    } else {
+      entries[place->second].second = std::move(value);
+    }
+  }
   return std::optional<Json>(std::move(out));
 }
 
@@ -128,7 +143,7 @@ Result<LlamaRequest> parse_llama(const Json& body, const ServedModel& model) {
 
 Result<void> fill_llama(const Json& body, const ServedModel& model, PreparedRequest& out) {
   if (!body.is_object()) return wrong_value(std::string(kBody), "an object", body);
-  HEADRACE_ASSIGN(const auto changed, with_bias_object(body));
+  HEADRACE_ASSIGN(const auto changed, with_bias_object(body, model.limits));
   HEADRACE_ASSIGN(LlamaRequest request, parse_llama(changed ? *changed : body, model));
   out.params = std::move(request.params);
   out.goes_on = true;

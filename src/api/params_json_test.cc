@@ -150,7 +150,8 @@ TEST(GenerationParams, ConstraintsFailClosed) {
         R"({"guided_choice":["a"]})", R"({"tool_choice":"required"})",
         R"({"tool_choice":{"type":"function"}})", R"({"tools":[{"type":"function"}]})",
         R"({"functions":[{}]})", R"({"dynatemp_range":0.5})", R"({"top_n_sigma":1})",
-        R"({"use_beam_search":true})"}) {
+        R"({"use_beam_search":true})", R"({"allowed_token_ids":[5]})", R"({"bad_words":["a"]})",
+        R"({"bad_words":"a"})", R"({"allowed_token_ids":{}})"}) {
     const Error error = fault(text);
     EXPECT_EQ(error.code, ErrorCode::unsupported) << text;
     EXPECT_NE(std::string(text).find(error.where), std::string::npos) << error.where;
@@ -161,6 +162,8 @@ TEST(GenerationParams, ConstraintsFailClosed) {
   EXPECT_EQ(fault(R"({"response_format":"text"})").where, "response_format");
   EXPECT_EQ(fault(R"({"tool_choice":"perhaps"})").where, "tool_choice");
   EXPECT_TRUE(read(R"({"grammar":"","guided_json":null})").ok());
+  EXPECT_TRUE(read(R"({"allowed_token_ids":null,"bad_words":[]})").ok());
+  EXPECT_TRUE(read(R"({"allowed_token_ids":[],"bad_words":null})").ok());
 }
 
 TEST(GenerationParams, NoStreamWhereThereIsNone) {

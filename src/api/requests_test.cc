@@ -4,6 +4,7 @@
 #include "api/chat_prompt.h"
 #include "api/chat_request.h"
 #include "api/completion_request.h"
+#include "api/fields.h"
 #include "api/protocol.h"
 #include "api/test_scene.h"
 
@@ -272,6 +273,49 @@ TEST(PreparedRequest, WhatTheEngineGets) {
   EXPECT_EQ(request->echoes[0], "hello");
   EXPECT_EQ(request->echoes[1], model->model.tokenizer->bytes(104));
   EXPECT_NE(cache_scope("a", "bc"), cache_scope("ab", "c"));
+}
+
+/// llama-server's list of so many pairs, each of another token.
+std::string bias_list(size_t num_pairs) {
+  std::string out = R"({"prompt":"a","logit_bias":[)";
+  for (size_t i = 0; i < num_pairs; ++i) {
+    out += (i > 0 ? ",[" : "[") + std::to_string(i) + ",0.5]";
+  }
+  return out + "]}";
+}
+
+TEST(LlamaRequest, BiasesInAList) {
+  const auto model = make_test_model();
+  const auto request =
+      prepare("/completion", R"({"prompt":"a","logit_bias":[[7,1.5],[8,false],[7,-2]]})", *model);
+  ASSERT_TRUE(request.ok()) << request.error().to_string();
+  const std::vector<std::pair<TokenId, float>> wanted{{7, -2.0F}, {8, -1e9F}};
+  EXPECT_EQ(request->requests[0].sampling.logit_bias, wanted);
+  EXPECT_EQ(where(prepare("/completion", R"({"prompt":"a","logit_bias":[[7,1],[8]]})", *model)),
+            "logit_bias[1]");
+}
+
+TEST(LlamaRequest, AListOfBiasesHasTheLimitOfAnObject) {
+  const auto model = make_test_model();
+  model->model.vocab_size = 20'000;
+  const size_t most = model->model.limits.max_object_keys;
+  const auto request = prepare("/completion", bias_list(most), *model);
+  ASSERT_TRUE(request.ok()) << request.error().to_string();
+  EXPECT_EQ(request->requests[0].sampling.logit_bias.size(), most);
+  const auto refused = prepare("/completion", bias_list(most + 1), *model);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().where, "logit_bias");
+  EXPECT_NE(refused.error().message.find("16384"), std::string::npos) << refused.error().message;
+}
+
+TEST(ResponsesRequest, NotesOfItAreBounded) {
+  const auto model = make_test_model();
+  std::string body = R"({"input":"a","include":[)";
+  for (int i = 0; i < 1000; ++i) body += (i > 0 ? ",\"x" : "\"x") + std::to_string(i) + "\"";
+  const auto request = prepare("/v1/responses", body + "]}", *model);
+  ASSERT_TRUE(request.ok()) << request.error().to_string();
+  ASSERT_EQ(request->warnings.size(), kMaxNamedFields + 1);
+  EXPECT_NE(request->warnings.back().find("936 more"), std::string::npos);
 }
 
 TEST(Endpoints, ByPath) {

@@ -26,10 +26,6 @@ std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void append_json_string(std::string& out, std::string_view text) {
-  out += dumped(Json(text));
-}
-
 double short_number(float value) {
   char text[32];
   const auto written = std::to_chars(text, text + sizeof(text), value);

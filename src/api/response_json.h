@@ -14,8 +14,6 @@ namespace headrace::api {
 
 /// JSON as it is sent: bytes that are not UTF-8 become U+FFFD.
 std::string dumped(const Json& json);
-/// Appends `text` as a JSON string, in the same way.
-void append_json_string(std::string& out, std::string_view text);
 
 /// With as few digits as tell it from all other floats.
 double short_number(float value);

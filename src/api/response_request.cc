@@ -109,7 +109,7 @@ Result<std::optional<Json>> read_item(const Json& item, const std::string& path,
     return std::optional<Json>(std::move(message));
   }
   if (*type == "reasoning") {
-    warnings.push_back(path + ": what the model thought before is left out");
+    add_warning(warnings, path + ": what the model thought before is left out");
     return std::optional<Json>();
   }
   if (!type->is_string()) return wrong_value(path + ".type", "\"message\"", *type);

@@ -25,7 +25,8 @@ std::vector<Json> chunks_of(const std::string& bytes, bool is_done = true) {
 }
 
 struct ToTake {
-  ToTake(size_t of, Event what) : prompt(of), event(std::move(what)) {}
+  template <class Any>
+  ToTake(size_t of, Any&& what) : prompt(of), event(std::forward<Any>(what)) {}
 
   size_t prompt;
   Event event;

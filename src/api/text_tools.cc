@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "api/fields.h"
 #include "api/fit_prompt.h"
 #include "api/json_body.h"
+#include "api/json_writer.h"
 #include "api/prepare_parts.h"
 #include "text/unicode.h"
 
@@ -37,33 +39,95 @@ struct Shape {
   bool with_strings = false;
 };
 
-Json piece_json(TokenId id, const Tokenizer& tokenizer) {
-  std::string bytes = tokenizer.bytes(id);
-  if (text::replace_invalid(bytes) == bytes) return bytes;
-  Json out = Json::array();
-  for (const char c : bytes) out.push_back(static_cast<unsigned char>(c));
-  return out;
+/// The piece as text, or where it is no UTF-8 the array of its bytes.
+void append_piece(std::string& out, TokenId id, const Tokenizer& tokenizer) {
+  const std::string bytes = tokenizer.bytes(id);
+  if (text::replace_invalid(bytes) == bytes) return append_json_string(out, bytes);
+  char before = '[';
+  for (const char c : bytes) {
+    out += before;
+    out += std::to_string(static_cast<unsigned char>(c));
+    before = ',';
+  }
+  out += ']';
 }
 
-Json tokens_json(const std::vector<TokenId>& ids, const Shape& shape, const ServedModel& model,
-                 std::vector<std::string> warnings) {
-  const Tokenizer& tokenizer = *model.tokenizer;
-  std::vector<Json> tokens;
-  std::vector<Json> strings;
-  for (const TokenId id : ids) {
-    tokens.push_back(shape.with_pieces ? Json{{"id", id}, {"piece", piece_json(id, tokenizer)}}
-                                       : Json(id));
-    if (shape.with_strings) strings.emplace_back(std::string(tokenizer.piece(id)));
+void append_token(std::string& out, TokenId id, const Tokenizer& tokenizer, bool with_piece) {
+  if (!with_piece) {
+    out += std::to_string(id);
+    return;
   }
-  Json out = {{"tokens", std::move(tokens)}, {"count", ids.size()}};
-  out["max_model_len"] = model.max_context > 0 ? Json(model.max_context) : Json();
-  if (shape.with_strings) out["token_strs"] = std::move(strings);
-  out["warnings"] = std::move(warnings);
+  out += "{\"id\":";
+  out += std::to_string(id);
+  out += ",\"piece\":";
+  append_piece(out, id, tokenizer);
+  out += '}';
+}
+
+/// How long append_each() makes a text longer at most. A text that grew by itself would be there
+/// twice for a while.
+template <class Append>
+size_t num_bytes_of_each(const std::vector<TokenId>& ids, const Append& append) {
+  std::string one;
+  size_t num_bytes = 2;
+  for (const TokenId id : ids) {
+    one.clear();
+    append(one, id);
+    num_bytes += one.size() + 1;
+  }
+  return num_bytes;
+}
+
+/// An array of what `append` writes of each.
+template <class List, class Append>
+void append_each(std::string& out, const List& list, const Append& append) {
+  out += '[';
+  bool is_first = true;
+  for (const auto& each : list) {
+    if (!std::exchange(is_first, false)) out += ',';
+    append(out, each);
+  }
+  out += ']';
+}
+
+/// Begins with a comma, and ends the object.
+std::string warnings_end(const std::vector<std::string>& warnings) {
+  std::string out = ",\"warnings\":";
+  append_each(out, warnings, append_json_string);
+  return out + '}';
+}
+
+std::string tokens_text(const std::vector<TokenId>& ids, const Shape& shape,
+                        const ServedModel& model, const std::vector<std::string>& warnings) {
+  const Tokenizer& tokenizer = *model.tokenizer;
+  const auto token = [&](std::string& to, TokenId id) {
+    append_token(to, id, tokenizer, shape.with_pieces);
+  };
+  const auto piece = [&](std::string& to, TokenId id) {
+    append_json_string(to, tokenizer.piece(id));
+  };
+  constexpr std::string_view kTokens = "{\"tokens\":";
+  constexpr std::string_view kStrings = ",\"token_strs\":";
+  std::string end = ",\"count\":" + std::to_string(ids.size()) + ",\"max_model_len\":";
+  end += model.max_context > 0 ? std::to_string(model.max_context) : "null";
+  const std::string last = warnings_end(warnings);
+  std::string out;
+  out.reserve(kTokens.size() + num_bytes_of_each(ids, token) + end.size() + kStrings.size() +
+              (shape.with_strings ? num_bytes_of_each(ids, piece) : 0) + last.size());
+  out += kTokens;
+  append_each(out, ids, token);
+  out += end;
+  if (shape.with_strings) {
+    out += kStrings;
+    append_each(out, ids, piece);
+  }
+  out += last;
   return out;
 }
 
 /// A chat request without what is about generation.
-Result<Json> tokenize_messages(const Json& body, const ServedModel& model, const Clock& clock) {
+Result<std::string> tokenize_messages(const Json& body, const ServedModel& model,
+                                      const Clock& clock) {
   Shape shape;
   Json chat = body;
   {
@@ -83,12 +147,12 @@ Result<Json> tokenize_messages(const Json& body, const ServedModel& model, const
   HEADRACE_ASSIGN(auto ids, fitting_chat_ids(model, *request.messages, chat_options(request, clock),
                                              "messages", named));
   named.warnings.insert(named.warnings.end(), request.warnings.begin(), request.warnings.end());
-  return tokens_json(ids, shape, model, std::move(named.warnings));
+  return tokens_text(ids, shape, model, named.warnings);
 }
 
 }  // namespace
 
-Result<Json> tokenize(const Json& body, const ServedModel& model, const Clock& clock) {
+Result<std::string> tokenize(const Json& body, const ServedModel& model, const Clock& clock) {
   HEADRACE_TRY(check_object(body));
   if (body.contains("messages")) return tokenize_messages(body, model, clock);
   Fields fields(body);
@@ -112,10 +176,10 @@ Result<Json> tokenize(const Json& body, const ServedModel& model, const Clock& c
   auto ids = model.tokenizer->encode(text, options);
   if (!ids.ok()) return std::move(ids).error().at(field);
   for (std::string& unknown : fields.unknown()) warnings.push_back(std::move(unknown));
-  return tokens_json(*ids, shape, model, std::move(warnings));
+  return tokens_text(*ids, shape, model, warnings);
 }
 
-Result<Json> detokenize(const Json& body, const ServedModel& model) {
+Result<std::string> detokenize(const Json& body, const ServedModel& model) {
   HEADRACE_TRY(check_object(body));
   Fields fields(body);
   std::vector<std::string> warnings;
@@ -124,9 +188,16 @@ Result<Json> detokenize(const Json& body, const ServedModel& model) {
   if (tokens == nullptr) return missing_value("tokens", "an array of token ids");
   if (!tokens->is_array()) return wrong_value("tokens", "an array of token ids", *tokens);
   HEADRACE_ASSIGN(const auto ids, read_token_ids(*tokens, "tokens", model.vocab_size));
-  const std::string text = text::replace_invalid(model.tokenizer->decode(ids, false));
   for (std::string& unknown : fields.unknown()) warnings.push_back(std::move(unknown));
-  return Json{{"content", text}, {"prompt", text}, {"warnings", std::move(warnings)}};
+  std::string text;
+  append_json_string(text, model.tokenizer->decode(ids, false));
+  const std::string end = warnings_end(warnings);
+  constexpr std::string_view kBegin = "{\"content\":";
+  constexpr std::string_view kAgain = ",\"prompt\":";
+  std::string out;
+  out.reserve(2 * text.size() + kBegin.size() + kAgain.size() + end.size());
+  out.append(kBegin).append(text).append(kAgain).append(text).append(end);
+  return out;
 }
 
 Result<Json> apply_template(const Json& body, const ServedModel& model, const Clock& clock) {

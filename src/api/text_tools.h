@@ -1,6 +1,9 @@
-// The endpoints around generation: text to tokens and back, templates, counts. JSON in, JSON out.
+// The endpoints around generation: text to tokens and back, templates, counts. JSON in, JSON out,
+// as text where an answer may be much longer than its request.
 // Must not know sockets or the engine.
 #pragma once
+
+#include <string>
 
 #include "api/json.h"
 #include "api/served_model.h"
@@ -14,11 +17,12 @@ namespace headrace::api {
 /// llama-server's {"content", "add_special": false, "parse_special": true, "with_pieces": false}
 /// and vLLM's {"prompt", "add_special_tokens": true, "return_token_strs"} or {"messages", ...}, to
 /// {"tokens", "count", "max_model_len", "token_strs", "warnings"}. A token with its piece is
-/// {"id", "piece"}; a piece that is not UTF-8 is an array of bytes.
-Result<Json> tokenize(const Json& body, const ServedModel& model, const Clock& clock);
+/// {"id", "piece"}; a piece that is not UTF-8 is an array of bytes. The text of the answer is all
+/// that is kept of it: besides, there are the ids.
+Result<std::string> tokenize(const Json& body, const ServedModel& model, const Clock& clock);
 
-/// {"tokens"} to {"content"}, which vLLM calls "prompt": both are there.
-Result<Json> detokenize(const Json& body, const ServedModel& model);
+/// {"tokens"} to {"content"}, which vLLM calls "prompt": both are there. As text.
+Result<std::string> detokenize(const Json& body, const ServedModel& model);
 
 /// {"messages", and how a chat request shapes its prompt} to {"prompt", "warnings"}.
 Result<Json> apply_template(const Json& body, const ServedModel& model, const Clock& clock);

@@ -24,6 +24,10 @@ struct Tools {
     EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().to_string());
     return result.ok() ? *result : Json();
   }
+  static Json good(const Result<std::string>& result) {
+    EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().to_string());
+    return result.ok() ? parsed(*result) : Json();
+  }
   template <class T>
   static std::string where(const Result<T>& result) {
     EXPECT_FALSE(result.ok());
@@ -46,6 +50,19 @@ TEST(Tokenize, AsLlamaServerAndVllm) {
   EXPECT_EQ(strings["warnings"].size(), 1u);
   const Json chat = tools.tokenized(R"({"messages":[{"role":"user","content":"hi<|im_end|>"}]})");
   EXPECT_GT(chat["count"].get<int>(), 8) << "what a user types is text";
+}
+
+TEST(Tokenize, ItsTextTakesNoMoreThanItIsLong) {
+  const Tools tools;
+  std::string digits(200'000, '7');
+  const Json body = {{"content", digits}, {"with_pieces", true}, {"return_token_strs", true}};
+  const auto text = tokenize(body, tools.model->model, NoTime());
+  ASSERT_TRUE(text.ok());
+  EXPECT_GT(text->size(), 5 * digits.size());
+  EXPECT_LT(text->capacity(), text->size() + 64) << "it was measured before it was written";
+  const Json read = Json::parse(*text);
+  EXPECT_EQ(read["tokens"].size(), read["token_strs"].size());
+  EXPECT_EQ(read["tokens"][0].size(), 2u);
 }
 
 TEST(Tokenize, Faults) {

@@ -18,6 +18,9 @@ constexpr std::array<std::string_view, 8> kConstraints = {
     "grammar", "grammar_lazy", "json_schema", "structured_outputs",
     "regex",   "ebnf",         "choice",      "structural_tag"};
 
+/// vLLM's lists of what may be said, and what may not; an empty one asks for nothing.
+constexpr std::array<std::string_view, 2> kWordLists = {"allowed_token_ids", "bad_words"};
+
 struct Neutral {
   std::string_view name;
   double value;  ///< at which it does nothing
@@ -33,6 +36,14 @@ void read_constraints(Fields& fields) {
     const Json* const value = fields.find(name);
     if (value == nullptr || *value == false || *value == "") continue;
     fields.refuse(name, kNoConstraint);
+  }
+  for (const std::string_view name : kWordLists) {
+    const Json* const value = fields.find(name);
+    const bool is_empty = value == nullptr || *value == "" || (value->is_array() && value->empty());
+    if (!is_empty) {
+      fields.refuse(name, "is not built in, so this constraint cannot be kept",
+                    "logit_bias can forbid tokens");
+    }
   }
   // vLLM's family: guided_json, guided_regex, ...
   for (const auto& entry : fields.object().get_ref<const Json::object_t&>()) {

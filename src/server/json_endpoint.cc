@@ -11,7 +11,7 @@
 namespace headrace::server {
 namespace {
 
-Result<api::Json> made(const ModelSet& models, Exchange& exchange, const MakeJson& make) {
+Result<std::string> made(const ModelSet& models, Exchange& exchange, const MakeJson& make) {
   api::Json body;
   HEADRACE_TRY(api::parse_body(exchange.take_body(), models.first().served->limits, body));
   HEADRACE_ASSIGN(ModelEntry * model, named_model(models, body));
@@ -31,7 +31,7 @@ void answer_json(ServerState& state, const std::shared_ptr<Exchange>& exchange,
   const auto models = state.models();
   auto out = made(*models, *exchange, make);
   if (out.ok()) {
-    exchange->reply(json_reply(json_text(*out)));
+    exchange->reply(json_reply(std::move(*out)));
     return;
   }
   exchange->reply(error_reply(api::api_error(out.error()), error_shape(exchange->request().path)));
@@ -50,6 +50,11 @@ std::string query_value(std::string_view query, std::string_view name) {
     return split_target(value, path, rest) ? path.substr(1) : "";
   }
   return "";
+}
+
+Result<std::string> json_text(const Result<api::Json>& json) {
+  if (!json.ok()) return json.error();
+  return json_text(*json);
 }
 
 std::string json_text(const api::Json& json) {

@@ -1,4 +1,4 @@
-// Endpoints that make one JSON value from another. Must not know sockets.
+// Endpoints that make JSON from a value of JSON. Must not know sockets.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@
 
 namespace headrace::server {
 
-using MakeJson = std::function<Result<api::Json>(const api::Json& body, const ModelEntry& model)>;
+/// Makes the text of the answer, so that one that is much longer than its request is there once.
+using MakeJson = std::function<Result<std::string>(const api::Json& body, const ModelEntry& model)>;
 
 /// Parses the body, finds the model that it names, and answers with what `make` makes, or its
 /// error.
@@ -25,6 +26,9 @@ Result<ModelEntry*> named_model(const ModelSet& models, const api::Json& body);
 
 /// The value of a query's field, percent-decoded ("model=a%20b"); "" where there is none.
 std::string query_value(std::string_view query, std::string_view name);
+
+/// The text of a value, or the error.
+Result<std::string> json_text(const Result<api::Json>& json);
 
 /// Whatever is in it: text that is not UTF-8 is replaced, no NaN.
 std::string json_text(const api::Json& json);

@@ -55,7 +55,9 @@ TEST(OpenApi, SaysWhichRoutesNeedAKey) {
       const bool is_public = operation.contains("security") && operation["security"].empty();
       EXPECT_EQ(is_public, found.route->access == Access::everyone) << path;
       EXPECT_EQ(operation["responses"].contains("401"), !is_public) << path;
-      EXPECT_EQ(operation["responses"].contains("429"), found.route->generates) << path;
+      const bool is_bounded = found.route->generates || found.route->runs_on == RunsOn::long_worker;
+      EXPECT_EQ(operation["responses"].contains("429"), is_bounded) << path;
+      EXPECT_EQ(operation["responses"].contains("415"), method == "post") << path;
     }
   }
 }

@@ -19,7 +19,7 @@ enum class Access : uint8_t {
 
 enum class RunsOn : uint8_t {
   worker,       ///< takes little time
-  long_worker,  ///< may take as long as a large body takes
+  long_worker,  ///< may take as long as a large body takes; so many may be there at once
   io_thread     ///< answers at once, whatever the rest of the server does; or posts its own work
 };
 

@@ -1,11 +1,13 @@
 // See server.h.
 #include "server/server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/os/free_memory.h"
 #include "server/access.h"
 #include "server/log_rate.h"
 #include "server/logged_exchange.h"
@@ -73,6 +75,7 @@ class ServerImpl final : public Server {
       const ErrorShape shape = error_shape(request.path);
       HttpReply refusal = status == 503 ? unavailable_reply(message, 1, shape)
                                         : error_reply(status, message, shape);
+      if (status == 415) refusal.headers.push_back({"Accept-Encoding", "identity"});
       allow_origin(state_, request, refusal);
       state_.metrics.count_refused(status);
       log_refusal(record_of(request, ""), status);
@@ -172,9 +175,13 @@ class ServerImpl final : public Server {
                                  state_.admission.retry_after_seconds(now), route.errors);
       }
     }
-    if (!route.generates) return std::nullopt;
-    const auto refusal = state_.admission.check(key != nullptr ? key->owner : "",
-                                                key != nullptr ? key->max_requests : 0, 0, now);
+    const std::string owner = key != nullptr ? key->owner : "";
+    std::optional<Refusal> refusal;
+    if (route.generates) {
+      refusal = state_.admission.check(owner, key != nullptr ? key->max_requests : 0, 0, now);
+    } else if (route.runs_on == RunsOn::long_worker) {
+      refusal = state_.text_tools.check(owner, most_text_tools(key), 0, now);
+    }
     if (refusal) return refusal_reply(*refusal, route.errors);
     return std::nullopt;
   }
@@ -185,6 +192,13 @@ class ServerImpl final : public Server {
                     error_shape(request.path));
     out.headers.push_back({"Allow", right == "GET" ? "GET, HEAD, OPTIONS" : "POST, OPTIONS"});
     return out;
+  }
+
+  /// That the key's owner may have at once; 0: as many as there may be.
+  int64_t most_text_tools(const ApiKey* key) const {
+    if (key == nullptr) return 0;
+    const int64_t share = std::max<int64_t>(1, state_.options.max_text_tools / 2);
+    return key->max_requests > 0 ? std::min<int64_t>(key->max_requests, share) : share;
   }
 
   static std::string shown(std::string_view text) {
@@ -229,15 +243,35 @@ class ServerImpl final : public Server {
       route->handle(state_, std::move(exchange));
       return;
     }
-    Exchange& place = *exchange;
-    auto work = [this, route, exchange = std::move(exchange)]() mutable {
-      route->handle(state_, std::move(exchange));
-    };
     if (route->runs_on == RunsOn::long_worker) {
-      place.post_long(std::move(work));
-    } else {
-      place.post(std::move(work));
+      post_long(*route, std::move(exchange));
+      return;
     }
+    Exchange& place = *exchange;
+    place.post([this, route, exchange = std::move(exchange)]() mutable {
+      route->handle(state_, std::move(exchange));
+    });
+  }
+
+  /// If there is a place for it, which it has until its work is done and its answer sent.
+  void post_long(const Route& route, ExchangePtr exchange) {
+    const HttpRequest& request = exchange->request();
+    const ApiKey* key = key_of(state_, request);
+    std::optional<Refusal> refusal;
+    std::shared_ptr<Admission::Ticket> ticket = state_.text_tools.enter(
+        key != nullptr ? key->owner : "", most_text_tools(key),
+        static_cast<int64_t>(request.body.size()), std::chrono::steady_clock::now(), refusal);
+    if (refusal) {
+      state_.metrics.count_refused(429);
+      exchange->reply(refusal_reply(*refusal, route.errors));
+      return;
+    }
+    exchange->on_over([ticket](ExchangeEnd) {});
+    Exchange& place = *exchange;
+    place.post_long([this, &route, ticket, exchange = std::move(exchange)]() mutable {
+      if (exchange->is_over()) return;  // nobody works for a client that has gone
+      route.handle(state_, std::move(exchange));
+    });
   }
 
   static constexpr int kMaxLoggedRefusals = 10;  ///< a second
@@ -255,6 +289,7 @@ const ApiKey* key_of(const ServerState& state, const HttpRequest& request) {
 }
 
 Result<std::unique_ptr<Server>> start_server(ServerOptions options, RequestLog* log) {
+  keep_little_freed_memory();
   auto server = std::make_unique<ServerImpl>(std::move(options), log);
   HEADRACE_TRY(server->start());
   return std::unique_ptr<Server>(std::move(server));

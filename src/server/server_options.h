@@ -17,6 +17,9 @@ struct ServerOptions {
   OriginPolicy origins;
   std::vector<ApiKey> keys;  ///< none: everybody may ask
   AdmissionLimits admission;
+  /// Requests that tokenise or render but generate nothing, until their answers are sent; of those
+  /// an owner may have half. Their bodies are bounded as those of `admission`, on their own.
+  int64_t max_text_tools = 64;
   /// Prefixes are shared among all keys, which lets one tell from the time of an answer what
   /// another has asked.
   bool shares_prefixes = false;

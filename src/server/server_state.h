@@ -20,12 +20,15 @@ namespace headrace::server {
 
 struct ServerState {
   explicit ServerState(ServerOptions given)
-      : options(std::move(given)), admission(options.admission) {}
+      : options(std::move(given)),
+        admission(options.admission),
+        text_tools({options.max_text_tools, options.admission.max_waiting_bytes}) {}
 
   const ServerOptions options;
   SystemClock clock;
   const int64_t started_ns = clock.now_ns();
-  Admission admission;
+  Admission admission;   ///< of what generates
+  Admission text_tools;  ///< of what works on bodies alone
   Metrics metrics{options.sensors_root};
   TraceLog traces;
   RequestLog* log = nullptr;  ///< may be null

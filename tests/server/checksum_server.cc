@@ -9,8 +9,10 @@
 //   hang, fail                     the next step does so
 //   expect SEED CHOICE COUNT TEXT  what the model says to the prompt TEXT
 //   drain                          new requests are answered 503
+//   texts                          how many texts were tokenised so far
 // The end of standard input ends the server.
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
@@ -96,6 +98,7 @@ class CharacterTokenizer final : public Tokenizer {
     return id;
   }
   Result<std::vector<TokenId>> encode(std::string_view text, const EncodeOptions&) const override {
+    ++num_texts_;
     std::vector<TokenId> out;
     while (!text.empty()) {
       const TokenId id = id_of(text);
@@ -116,8 +119,10 @@ class CharacterTokenizer final : public Tokenizer {
     return out;
   }
   const TokenizerFingerprint& fingerprint() const override { return fingerprint_; }
+  int64_t num_texts() const { return num_texts_; }
 
  private:
+  mutable std::atomic<int64_t> num_texts_{0};
   const TokenId holding_;
   Gate* const gate_;
   SpecialTokens special_;
@@ -148,6 +153,10 @@ struct Args {
   int64_t body_ms = 30'000;
   int64_t header_ms = 10'000;
   int64_t keep_alive_ms = 15'000;
+  int64_t text_tools = 64;
+  int64_t waiting_bytes = 64 << 20;
+  int64_t body_bytes_of_all = 256 << 20;
+  int64_t requests_of_key = 0;  ///< of each of the keys "a" and "b"; 0: there are no keys
 };
 
 struct NumberOption {
@@ -178,6 +187,10 @@ constexpr NumberOption kOptions[] = {
     {"--body-ms", &Args::body_ms},
     {"--header-ms", &Args::header_ms},
     {"--keep-alive-ms", &Args::keep_alive_ms},
+    {"--text-tools", &Args::text_tools},
+    {"--waiting-bytes", &Args::waiting_bytes},
+    {"--body-bytes-of-all", &Args::body_bytes_of_all},
+    {"--requests-of-key", &Args::requests_of_key},
 };
 
 bool parse_number(std::string_view text, int64_t& out) {
@@ -214,6 +227,12 @@ ChecksumEngineOptions engine_options(const Args& args) {
   return out;
 }
 
+server::ApiKey key_of_name(const std::string& name, const Args& args) {
+  server::ApiKey key = server::api_key(name, name);
+  key.max_requests = args.requests_of_key;
+  return key;
+}
+
 server::ServerOptions server_options(const Args& args) {
   using std::chrono::milliseconds;
   server::ServerOptions out;
@@ -221,6 +240,10 @@ server::ServerOptions server_options(const Args& args) {
   out.http.limits.stall_time = milliseconds(args.stall_ms);
   out.http.limits.body_time = milliseconds(args.body_ms);
   out.http.limits.header_time = milliseconds(args.header_ms);
+  out.http.limits.max_body_bytes_of_all = static_cast<size_t>(args.body_bytes_of_all);
+  out.max_text_tools = args.text_tools;
+  out.admission.max_waiting_bytes = args.waiting_bytes;
+  if (args.requests_of_key > 0) out.keys = {key_of_name("a", args), key_of_name("b", args)};
   out.admission.max_requests = args.max_queue + args.np;
   out.max_unsent_bytes = static_cast<size_t>(args.max_unsent_bytes);
   out.stuck_after = milliseconds(args.stuck_after_ms);
@@ -229,12 +252,11 @@ server::ServerOptions server_options(const Args& args) {
 }
 
 std::unique_ptr<server::ModelEntry> entry_of(const Args& args, std::shared_ptr<Engine> engine,
-                                             Gate& gate) {
+                                             std::shared_ptr<const CharacterTokenizer> tokenizer) {
   api::ServedModel served;
   served.name = engine->model().name;
   served.fingerprint = "checksum";
-  served.tokenizer =
-      std::make_shared<CharacterTokenizer>(static_cast<TokenId>(args.holding_token), &gate);
+  served.tokenizer = std::move(tokenizer);
   served.vocab_size = kVocab;
   served.max_context = engine->max_context();
   served.answers_any_name = args.lighter == 0;
@@ -258,7 +280,8 @@ std::string expected_text(std::istringstream& words) {
 }
 
 /// Until the end of the standard input.
-void obey(ChecksumFaults& faults, Gate& gate, server::Server& server) {
+void obey(ChecksumFaults& faults, Gate& gate, const CharacterTokenizer& tokenizer,
+          server::Server& server) {
   std::string line;
   while (std::getline(std::cin, line)) {
     std::istringstream words(line);
@@ -274,6 +297,8 @@ void obey(ChecksumFaults& faults, Gate& gate, server::Server& server) {
       faults.fail_next_step();
     } else if (command == "drain") {
       server.drain();
+    } else if (command == "texts") {
+      answer = std::to_string(tokenizer.num_texts());
     } else if (command == "expect") {
       answer = expected_text(words);
     } else {
@@ -284,7 +309,8 @@ void obey(ChecksumFaults& faults, Gate& gate, server::Server& server) {
 }
 
 /// The model that answers where the first has no room, if there is to be one.
-Result<void> add_lighter(const Args& args, Gate& gate,
+Result<void> add_lighter(const Args& args,
+                         const std::shared_ptr<const CharacterTokenizer>& tokenizer,
                          std::vector<std::unique_ptr<server::ModelEntry>>& models) {
   if (args.lighter == 0) return {};
   ChecksumEngineOptions options = engine_options(args);
@@ -292,7 +318,7 @@ Result<void> add_lighter(const Args& args, Gate& gate,
   options.hanging_token = -1;
   options.engine.max_waiting = args.max_queue + args.np;
   HEADRACE_ASSIGN(auto made, make_checksum_engine(options));
-  models.push_back(entry_of(args, std::move(made.engine), gate));
+  models.push_back(entry_of(args, std::move(made.engine), tokenizer));
   models.front()->lighter = models.back().get();
   models.front()->lighter_for_all = args.lighter_for_all != 0;
   return {};
@@ -311,14 +337,16 @@ int run(const Args& args) {
     return 1;
   }
   std::vector<std::unique_ptr<server::ModelEntry>> models;
-  models.push_back(entry_of(args, std::move(made->engine), gate));
-  if (auto added = add_lighter(args, gate, models); !added.ok()) {
+  const auto tokenizer =
+      std::make_shared<const CharacterTokenizer>(static_cast<TokenId>(args.holding_token), &gate);
+  models.push_back(entry_of(args, std::move(made->engine), tokenizer));
+  if (auto added = add_lighter(args, tokenizer, models); !added.ok()) {
     std::cerr << added.error().to_string() << '\n';
     return 1;
   }
   (*server)->set_models(std::move(models));
   std::cerr << "checksum_server serves at port " << (*server)->port() << std::endl;
-  obey(*made->faults, gate, **server);
+  obey(*made->faults, gate, *tokenizer, **server);
   made->faults->release();
   gate.open();
   (*server)->stop();

@@ -9,7 +9,7 @@ namespace headrace::server {
 
 void count_tokens(ServerState& state, ExchangePtr exchange) {
   const auto make = [&](const api::Json& body, const ModelEntry& model) {
-    return api::count_tokens(body, *model.served, state.clock);
+    return json_text(api::count_tokens(body, *model.served, state.clock));
   };
   answer_json(state, exchange, make);
 }

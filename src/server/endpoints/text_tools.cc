@@ -22,7 +22,7 @@ void detokenize(ServerState& state, ExchangePtr exchange) {
 
 void apply_template(ServerState& state, ExchangePtr exchange) {
   answer_json(state, exchange, [&](const api::Json& body, const ModelEntry& model) {
-    return api::apply_template(body, *model.served, state.clock);
+    return json_text(api::apply_template(body, *model.served, state.clock));
   });
 }
 

@@ -5,10 +5,14 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
+#include "base/os/free_memory.h"
 #include "base/os/threads.h"
 
 namespace headrace::server {
 namespace {
+
+/// A request or a reply beyond this leaves memory behind that is worth giving back.
+constexpr size_t kLargeBytes = size_t{1} << 20;
 
 /// Of a pool's thread, which always gets the same name.
 void call_this_thread(const char* name) {
@@ -59,6 +63,7 @@ ExchangeState::ExchangeState(
       strand_(workers_->answers.get_executor()),
       wake_(std::move(wake)),
       error_body_(std::move(error_body)),
+      is_large_(request_.body.size() > kLargeBytes),
       body_charge_(std::move(body_charge)) {}
 
 std::string ExchangeState::take_body() {
@@ -79,6 +84,7 @@ void ExchangeState::reply(HttpReply reply) {
   std::unique_lock lock(mutex_);
   if (std::exchange(is_answered_, true)) return;
   has_ended_ = true;
+  if (reply.body.size() > kLargeBytes) is_large_ = true;
   next_.is_whole = next_.is_last = true;
   next_.head.emplace();
   next_.head->reply = std::move(reply);
@@ -187,6 +193,7 @@ void ExchangeState::post_long(std::function<void()> work) {
   boost::asio::post(workers_->long_work, [self = shared_from_this(), work = std::move(work)] {
     call_this_thread("bodies");
     self->run(work);
+    if (self->is_large_) give_back_freed_memory();
   });
 }
 
@@ -224,6 +231,7 @@ void ExchangeState::finish(ExchangeEnd end) {
   next_ = {};
   auto callbacks = std::exchange(over_callbacks_, {});
   lock.unlock();
+  if (is_large_) boost::asio::post(workers_->long_work, [] { give_back_freed_memory(); });
   // Nothing waits for a time that no longer matters.
   post([this] {
     for (const auto& each : timers_) {

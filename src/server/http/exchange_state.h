@@ -1,6 +1,7 @@
 // What handlers and the connection's session share of one exchange. Must not know Beast.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -88,6 +89,8 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
 
   /// Of post_after(); the strand's.
   std::vector<std::weak_ptr<boost::asio::steady_timer>> timers_;
+
+  std::atomic<bool> is_large_;  ///< it, or the reply: afterwards free memory is given back
 
   mutable std::mutex mutex_;
   std::shared_ptr<void> body_charge_;  ///< let go with the body

@@ -18,7 +18,8 @@ namespace headrace::server {
 
 struct HttpLimits {
   size_t max_body_bytes = size_t{8} << 20;
-  /// Of all requests whose bodies are read or not yet taken, together; more are answered 503.
+  /// Of all requests whose bodies are read or not yet taken, together, as much of them as has come;
+  /// where there is no room for more of one, it is answered 503.
   size_t max_body_bytes_of_all = size_t{256} << 20;
   size_t max_header_bytes = 16 << 10;
   int max_headers = 64;
@@ -56,9 +57,9 @@ struct HttpHandlers {
   /// Called on the I/O thread with the whole request. Must not wait: what takes time is posted. An
   /// exception in it answers 500.
   std::function<void(std::shared_ptr<Exchange>)> handle;
-  /// The reply to a request that the HTTP layer refuses by itself (400, 408, 413, 414, 417, 431,
-  /// 501, 503). Of the request there is as much as was read of its header, or its client and id
-  /// alone. On the I/O thread; must not wait.
+  /// The reply to a request that the HTTP layer refuses by itself (400, 408, 413, 414, 415, 417,
+  /// 431, 501, 503). Of the request there is as much as was read of its header, or its client and
+  /// id alone. On the I/O thread; must not wait.
   std::function<HttpReply(const HttpRequest&, int status, const std::string& message)> refusal;
   /// Whether the request is answered on a connection above `max_connections` too. On the I/O
   /// thread; must not wait.

@@ -27,6 +27,23 @@ std::optional<HttpFault> coding_fault(const HttpRequest& request, bool is_http_1
   return std::nullopt;
 }
 
+/// A body that came compressed would be read as if it was plain.
+std::optional<HttpFault> encoding_fault(const HttpRequest& request) {
+  const std::string_view length = request.header("content-length");
+  const bool has_body = !request.header("transfer-encoding").empty() ||
+                        (!length.empty() && length.find_first_not_of('0') != length.npos);
+  if (!has_body) return std::nullopt;
+  for (const HttpHeader& each : request.headers) {
+    if (each.name != "content-encoding" || each.value.empty()) continue;
+    if (!is_same_word(each.value, "identity")) {
+      return HttpFault{415,
+                       "This server reads bodies that are not compressed: leave "
+                       "Content-Encoding out, or send identity."};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool asks_to_go_on(std::string_view expect) {
@@ -53,6 +70,7 @@ std::optional<HttpFault> head_fault(const HttpRequest& request, bool has_path, b
   }
   if (!has_path) return HttpFault{400, "The request's address is malformed."};
   if (auto fault = coding_fault(request, is_http_1_0)) return fault;
+  if (auto fault = encoding_fault(request)) return fault;
   if (const auto expect = request.header("expect"); !expect.empty() && !asks_to_go_on(expect)) {
     return HttpFault{417, "The request expects what this server does not do."};
   }

@@ -52,6 +52,21 @@ TEST(RequestHead, HasFaults) {
   EXPECT_EQ(fault_of(head_of("/", {kHost, {"expect", "a-pony"}})), 417);
 }
 
+TEST(RequestHead, ABodyIsNotCompressed) {
+  const HttpHeader length{"content-length", "10"};
+  const HttpHeader chunked{"transfer-encoding", "chunked"};
+  for (const char* encoding : {"gzip", "br", "deflate, gzip", "identity, gzip", "zstd", "x"}) {
+    const HttpHeader encoded{"content-encoding", encoding};
+    EXPECT_EQ(fault_of(head_of("/", {kHost, length, encoded})), 415) << encoding;
+    EXPECT_EQ(fault_of(head_of("/", {kHost, chunked, encoded})), 415) << encoding;
+    EXPECT_EQ(fault_of(head_of("/", {kHost, encoded})), 0) << "there is no body";
+    EXPECT_EQ(fault_of(head_of("/", {kHost, {"content-length", "00"}, encoded})), 0);
+  }
+  for (const char* encoding : {"identity", "Identity", ""}) {
+    EXPECT_EQ(fault_of(head_of("/", {kHost, length, {"content-encoding", encoding}})), 0);
+  }
+}
+
 TEST(RequestHead, PathOfAMalformedTargetIsAsItWasSent) {
   HttpRequest request = head_of("/a%zz?key=secret#b", {});
   EXPECT_FALSE(take_target(request));

@@ -40,16 +40,31 @@ asio::awaitable<ReadEnd> RequestReader::wait_for_bytes(bool is_first) {
   request_ = {};
   parser_.reset();
   charge_.reset();
-  if (has_bytes()) co_return ReadEnd::whole;
+  int num_empty_lines = kMaxEmptyLines;
+  if (drop_empty_lines(num_empty_lines)) co_return ReadEnd::whole;
   if (buffer_.capacity() > kKeptBufferBytes) buffer_.shrink_to_fit();
   connection_->set_deadline(is_first ? header_time_ : limits().idle_time);
-  const auto [error, size] =
-      co_await connection_->stream().async_read_some(buffer_.prepare(kFirstBytes), kAwait);
+  while (!drop_empty_lines(num_empty_lines)) {
+    const auto [error, size] =
+        co_await connection_->stream().async_read_some(buffer_.prepare(kFirstBytes), kAwait);
+    if (connection_->is_closed()) co_return ReadEnd::gone;
+    if (error) {
+      connection_->end_deadline();
+      co_return is_first ? fail_first() : ReadEnd::gone;
+    }
+    buffer_.commit(size);
+  }
   connection_->end_deadline();
-  if (connection_->is_closed()) co_return ReadEnd::gone;
-  if (error) co_return is_first ? fail_first() : ReadEnd::gone;
-  buffer_.commit(size);
   co_return ReadEnd::whole;
+}
+
+bool RequestReader::drop_empty_lines(int& left) {
+  while (left > 0 && unread().starts_with(kEmptyLine)) {
+    buffer_.consume(kEmptyLine.size());
+    --left;
+  }
+  // Half an empty line says nothing yet.
+  return buffer_.size() > 0 && !(left > 0 && unread() == "\r");
 }
 
 ReadEnd RequestReader::fail_first() {
@@ -77,7 +92,7 @@ ReadEnd RequestReader::check_head(bool has_path) {
   const auto length = parser_->content_length();
   if (length && *length > limits().max_body_bytes) return fail(body_too_long(limits()));
   charge_ = std::make_shared<BodyCharge>(context_);
-  return check_room(length ? static_cast<size_t>(*length) : 0, 0);
+  return ReadEnd::whole;
 }
 
 bool RequestReader::take_head() {
@@ -120,7 +135,6 @@ asio::awaitable<ReadEnd> RequestReader::read_body() {
     if (!co_await connection_->send(go_on)) co_return ReadEnd::gone;
   }
   connection_->set_deadline(limits().body_time);
-  const bool has_length = parser_->content_length().has_value();
   size_t num_read = 0;
   while (!is_done()) {
     const auto [error, ignored] =
@@ -128,7 +142,7 @@ asio::awaitable<ReadEnd> RequestReader::read_body() {
     if (connection_->is_closed()) co_return ReadEnd::gone;
     if (error && error != http::error::need_buffer) co_return fail_body(error);
     const size_t size = parser_->get().body().size();
-    if (!has_length && check_room(size, num_read) != ReadEnd::whole) co_return ReadEnd::faulty;
+    if (check_room(size, num_read) != ReadEnd::whole) co_return ReadEnd::faulty;
     num_read = size;
   }
   connection_->end_deadline();

@@ -5,13 +5,14 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "server/http/connection.h"
+#include "server/http/growing_body.h"
 #include "server/http/request_head.h"
 #include "server/http/session.h"
 
@@ -31,8 +32,8 @@ class RequestReader {
   RequestReader(std::shared_ptr<SessionContext> context, std::shared_ptr<Connection> connection,
                 Milliseconds header_time);
 
-  /// Whether something of the next request is there.
-  bool has_bytes() const { return buffer_.size() > 0; }
+  /// Whether something of the next request is there; an empty line is none.
+  bool has_bytes() const { return buffer_.size() > 0 && unread() != kEmptyLine; }
   /// Waits for the first bytes of a request. Who says nothing on a new connection is told why it
   /// ends.
   asio::awaitable<ReadEnd> wait_for_bytes(bool is_first);
@@ -53,7 +54,18 @@ class RequestReader {
   std::shared_ptr<BodyCharge> take_charge() { return std::move(charge_); }
 
  private:
-  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  using Parser = boost::beast::http::request_parser<GrowingBody>;
+
+  static constexpr std::string_view kEmptyLine = "\r\n";
+  /// In front of a request; more of them are none of HTTP.
+  static constexpr int kMaxEmptyLines = 4;
+
+  std::string_view unread() const {
+    return {static_cast<const char*>(buffer_.data().data()), buffer_.size()};
+  }
+  /// Drops empty lines, `left` at most, as RFC 9112, 2.2 wants it: some clients send one behind a
+  /// body. Whether there is something else.
+  bool drop_empty_lines(int& left);
 
   // None of these is a coroutine: g++ 12 miscompiles what is put together in one.
   ReadEnd fail(HttpFault fault);
@@ -61,7 +73,7 @@ class RequestReader {
   ReadEnd fail_head(const ErrorCodeOf& error);
   ReadEnd fail_body(const ErrorCodeOf& error);
   ReadEnd check_head(bool has_path);
-  /// Of a body so long by now; `num_before`: when this was asked last.
+  /// For a body so long by now; `num_before`: when this was asked last.
   ReadEnd check_room(size_t num_bytes, size_t num_before);
   /// What there is of the header; whether its address is well-formed.
   bool take_head();

@@ -17,6 +17,12 @@
 #include "server/http/request_reader.h"
 
 namespace headrace::server {
+namespace {
+
+/// A reply's body that goes out in one piece with its header.
+constexpr size_t kCopiedBytes = 64 << 10;
+
+}  // namespace
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -223,12 +229,19 @@ class Session : public std::enable_shared_from_this<Session> {
         head = std::move(*out.head);
         is_stream = !out.is_whole;
         bytes = begin_answer(head.reply, is_stream);
+        if (!is_stream && framing_.has_body) {
+          if (head.reply.body.size() > kCopiedBytes) {
+            // On its own, so that a large one is there once.
+            if (!co_await connection_->send(bytes)) co_return end_of_connection();
+            bytes = std::move(head.reply.body);
+          } else {
+            bytes += head.reply.body;
+          }
+        }
       }
       if (is_stream) append_stream(bytes, out.bytes, out.is_last);
       if (!bytes.empty()) {
-        if (!co_await connection_->send(bytes)) {
-          co_return connection_->timed_out() ? ExchangeEnd::client_stuck : ExchangeEnd::client_gone;
-        }
+        if (!co_await connection_->send(bytes)) co_return end_of_connection();
         exchange_->sent(out.bytes.size());
       }
       if (out.is_last) co_return ExchangeEnd::complete;
@@ -238,16 +251,18 @@ class Session : public std::enable_shared_from_this<Session> {
     }
   }
 
-  /// Its header; of one that is whole all of it.
+  /// Of one on which no more could be sent.
+  ExchangeEnd end_of_connection() const {
+    return connection_->timed_out() ? ExchangeEnd::client_stuck : ExchangeEnd::client_gone;
+  }
+
+  /// Its header.
   std::string begin_answer(HttpReply& reply, bool is_stream) {
     context_->handlers.decorate(exchange_->request(), reply);
     if (reply.closes || context_->is_draining) framing_.keeps_alive = false;
     if (is_stream && framing_.is_http_1_0) framing_.keeps_alive = false;
-    std::string out =
-        reply_head(reply, context_->handlers.headers,
-                   is_stream ? std::nullopt : std::optional(reply.body.size()), framing_);
-    if (!is_stream && framing_.has_body) out += reply.body;
-    return out;
+    return reply_head(reply, context_->handlers.headers,
+                      is_stream ? std::nullopt : std::optional(reply.body.size()), framing_);
   }
 
   void append_stream(std::string& to, std::string_view bytes, bool is_last) const {
