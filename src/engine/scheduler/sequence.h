@@ -58,7 +58,7 @@ struct Sequence {
   const std::shared_ptr<const Request> request;
   const int32_t choice;
   const std::shared_ptr<const std::vector<TokenId>> end_tokens;  ///< those that end this request
-  Chain chain;  ///< outlives a preemption: it may know more than the tokens
+  Chain chain;             ///< outlives a preemption: it may know more than the tokens
   int64_t max_tokens = 0;  ///< prompt and completion together never exceed it
   int64_t deadline_ns = kNever;
 
