@@ -60,7 +60,14 @@ std::shared_ptr<headrace::server::SessionContext> make_context() {
     out.body = message;
     return out;
   };
-  context->handlers.error_body = [](int status, const std::string& message) {
+  context->handlers.is_probe = [](const HttpRequest& request) { return request.path == "/livez"; };
+  context->handlers.crowded = [](const HttpRequest& /*request*/) {
+    HttpReply out;
+    out.status = 503;
+    return out;
+  };
+  context->handlers.error_body = [](const HttpRequest& /*request*/, int status,
+                                    const std::string& message) {
     return std::to_string(status) + message;
   };
   context->handlers.decorate = [](const HttpRequest&, HttpReply&) {};
