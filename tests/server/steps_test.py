@@ -262,7 +262,8 @@ class StepsTest(unittest.TestCase):
 
     def test_blocks_that_run_out(self):
         # Room for a few of the sixteen at once: some begin again, and lose no token.
-        server = self.serve("--kv-tokens", 2048, "--context", 1024)
+        # The steps take a while, so that all are there before the first has ended.
+        server = self.serve("--kv-tokens", 2048, "--context", 1024, "--step-delay-us", 3000)
         prompts = [text_of([i] * 200) for i in range(16)]
         answers = [in_thread(server.post, COMPLETIONS, self.body(each, 300)) for each in prompts]
         for prompt, answer in zip(prompts, answers):
