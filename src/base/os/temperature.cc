@@ -7,12 +7,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "base/read_number.h"
 
 namespace headrace {
 namespace {
@@ -52,9 +53,7 @@ std::string brief_text(const std::string& path) {
 std::optional<double> celsius_in(const std::string& path) {
   const std::string text = brief_text(path);
   int64_t thousandths = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, fault] = std::from_chars(text.data(), end, thousandths);
-  if (fault != std::errc() || stop != end) return std::nullopt;
+  if (read_number(text, thousandths) != std::errc()) return std::nullopt;
   const double celsius = static_cast<double>(thousandths) * 1e-3;
   if (celsius < kColdest || celsius > kHottest) return std::nullopt;
   return celsius;
