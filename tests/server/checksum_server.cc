@@ -13,7 +13,6 @@
 // The end of standard input ends the server.
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -29,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/read_number.h"
 #include "engine/simulation/checksum_engine.h"
 #include "server/server.h"
 
@@ -193,17 +193,13 @@ constexpr NumberOption kOptions[] = {
     {"--requests-of-key", &Args::requests_of_key},
 };
 
-bool parse_number(std::string_view text, int64_t& out) {
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && stop == text.data() + text.size();
-}
-
 bool parse_args(int argc, char** argv, Args& args) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const auto* found =
         std::find_if(std::begin(kOptions), std::end(kOptions),
                      [&](const NumberOption& each) { return each.name == argv[i]; });
-    if (found == std::end(kOptions) || !parse_number(argv[i + 1], args.*found->target)) {
+    if (found == std::end(kOptions) ||
+        read_number(argv[i + 1], args.*found->target) != std::errc()) {
       return false;
     }
   }
