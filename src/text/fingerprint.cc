@@ -1,72 +1,10 @@
 // The identity of a vocabulary and the comparison of two; see tokenizer.h.
-#include <openssl/evp.h>
-
-#include <array>
-#include <cstring>
-#include <memory>
-
-#include "base/check.h"
 #include "checkpoint/quote_name.h"
 #include "text/base_tokenizer.h"
+#include "text/digest.h"
 
 namespace headrace::text {
 namespace {
-
-class Digest {
- public:
-  Digest() : context_(EVP_MD_CTX_new()) {
-    HEADRACE_CHECK(context_ != nullptr);
-    HEADRACE_CHECK_EQ(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr), 1);
-    buffer_.reserve(kBuffer + 64);
-  }
-
-  void add(std::string_view text) {
-    add_number(text.size());
-    add_raw(text.data(), text.size());
-  }
-  // Little-endian, whatever the machine.
-  void add_number(uint64_t value) {
-    char bytes[8];
-    for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (8 * i));
-    add_raw(bytes, 8);
-  }
-  void add_float(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, 4);
-    add_number(bits);
-  }
-
-  std::string hex() {
-    flush();
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-    unsigned size = 0;
-    HEADRACE_CHECK_EQ(EVP_DigestFinal_ex(context_.get(), digest.data(), &size), 1);
-    std::string out;
-    for (unsigned i = 0; i < size; ++i) {
-      out += "0123456789abcdef"[digest[i] >> 4];
-      out += "0123456789abcdef"[digest[i] & 15];
-    }
-    return out;
-  }
-
- private:
-  static constexpr size_t kBuffer = 1 << 16;
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
-
-  void add_raw(const char* data, size_t size) {
-    buffer_.append(data, size);
-    if (buffer_.size() >= kBuffer) flush();
-  }
-  void flush() {
-    HEADRACE_CHECK_EQ(EVP_DigestUpdate(context_.get(), buffer_.data(), buffer_.size()), 1);
-    buffer_.clear();
-  }
-
-  std::unique_ptr<EVP_MD_CTX, Free> context_;
-  std::string buffer_;
-};
 
 // Rows without a meaning of their own do not make two vocabularies different.
 bool counts(const Vocabulary& v, size_t id) {

@@ -95,6 +95,19 @@ Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const Metadata& metadata
 Result<std::shared_ptr<const Tokenizer>> open_hf_tokenizer(const std::string& directory,
                                                            const TokenizerOptions& options);
 
+/// What an id tokenizer knows besides the number of ids; -1 where the model does not say.
+struct IdTokenizerOptions {
+  TokenId bos = -1, eos = -1;              ///< ids outside of the vocabulary count as -1
+  std::vector<TokenId> end_of_generation;  ///< besides eos
+};
+
+/// For a model without any tokenizer: a token is spelled by its id in brackets, "[17]", and so is
+/// decoded text, "[17][3]". Encoding text is an Error (not_found); the empty text has no tokens.
+/// Nothing is added to a text. Two are the same where number and special ids are. Error
+/// (out_of_range): `vocab_size` is not in 1 to 16 777 216.
+Result<std::shared_ptr<const Tokenizer>> make_id_tokenizer(int64_t vocab_size,
+                                                           const IdTokenizerOptions& options);
+
 /// The tokenizer guard: an Error (mismatch) that names the first difference unless both tokenise
 /// alike. `what_a`, `what_b` name the two in the message ("model", "draft model").
 Result<void> check_same_tokenizer(const Tokenizer& a, std::string_view what_a, const Tokenizer& b,
