@@ -53,24 +53,79 @@ inline RowResult rms_norm_result(const KernelTable& table, const RowInput& in) {
   return out;
 }
 
+inline RowResult layer_norm_result(const KernelTable& table, const RowInput& in) {
+  RowResult out{"layer_norm", in.a, {}, {}};
+  const auto n = static_cast<int64_t>(in.a.size());
+  table.layer_norm(in.a.data(), in.b.data(), in.b.data(), n, 1e-5F, out.found.data());
+  double mean = 0;
+  double largest = 0;
+  for (const float x : in.a) {
+    mean += double{x} / static_cast<double>(n);
+    largest = std::max(largest, std::abs(double{x}));
+  }
+  double squares = 0;
+  for (const float x : in.a) squares += (double{x} - mean) * (double{x} - mean);
+  const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(n) + 1e-5);
+  for (size_t i = 0; i < in.a.size(); ++i) {
+    const double weight = in.b[i];
+    const double value = (double{in.a[i]} - mean) * inverse * weight + weight;
+    // The mean is known to the last bits of the largest number. Squares of what that leaves, or
+    // past float32, may be anything.
+    const double error = 1e-5 * largest * inverse;
+    const bool may_be_anything = !(error < 0.1) || !(squares < kNearOverflow);
+    out.expect(value, may_be_anything ? HUGE_VAL
+                                      : 2 * error * std::abs(weight) * (1 + std::abs(value)) +
+                                            2e-6 * (std::abs(value) + std::abs(weight)) + 1e-36);
+  }
+  return out;
+}
+
 inline double silu(double x) {
   return x < -700 ? 0.0 : x / (1.0 + std::exp(-x));
 }
-inline double gelu_tanh(double x) {
-  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+inline double activated(Activation activation, double x) {
+  switch (activation) {
+    case Activation::silu:
+      return silu(x);
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::gelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::quick_gelu:
+      return silu(1.702 * x) / 1.702;
+    case Activation::relu:
+      return std::max(x, 0.0);
+  }
+  return x;
 }
 
-inline RowResult gate_result(const KernelTable& table, const RowInput& in, bool is_silu) {
-  RowResult out{is_silu ? "silu_mul" : "gelu_tanh_mul", in.a, {}, {}};
-  const auto kernel = is_silu ? table.silu_mul : table.gelu_tanh_mul;
-  kernel(in.a.data(), in.b.data(), static_cast<int64_t>(in.a.size()), out.found.data());
+inline RowResult activation_result(const KernelTable& table, const RowInput& in,
+                                   Activation activation) {
+  RowResult out{"activation " + std::to_string(static_cast<int>(activation)), in.a, {}, {}};
+  table.activate(activation, in.a.data(), in.b.data(), static_cast<int64_t>(in.a.size()),
+                 out.found.data());
   for (size_t i = 0; i < in.a.size(); ++i) {
     const double x = in.a[i];
     const double up = in.b[i];
-    const double value = (is_silu ? silu(x) : gelu_tanh(x)) * up;
+    const double value = activated(activation, x) * up;
     // A number times zero, on the way to the limit at infinity, may be none.
     const bool may_be_anything = std::isinf(x) || std::abs(x) > 1e30;
     out.expect(value, may_be_anything ? HUGE_VAL : 2e-6 * std::abs(x * up) + 1e-36);
+  }
+  return out;
+}
+
+inline RowResult limit_result(const KernelTable& table, const RowInput& in) {
+  RowResult out{"clamp, gate", in.a, {}, {}};
+  const auto n = static_cast<int64_t>(in.a.size());
+  table.clamp(out.found.data(), in.cap, n);
+  const float gate = in.b[0];
+  table.gate(out.found.data(), gate, n);
+  for (const float x : in.a) {
+    const double clamped =
+        std::isnan(x) ? double{x} : std::clamp(double{x}, -double{in.cap}, double{in.cap});
+    const double value = clamped / (1.0 + std::exp(-double{gate}));
+    out.expect(value, 2e-6 * std::abs(value) + 1e-36);
   }
   return out;
 }
@@ -138,9 +193,15 @@ inline RowResult argmax_result(const KernelTable& table, const RowInput& in) {
 }
 
 inline std::vector<RowResult> row_results(const KernelTable& table, const RowInput& in) {
-  return {rms_norm_result(table, in), gate_result(table, in, true), gate_result(table, in, false),
-          soft_cap_result(table, in), rope_result(table, in),       sum_result(table, in),
-          argmax_result(table, in)};
+  std::vector<RowResult> out = {rms_norm_result(table, in), layer_norm_result(table, in),
+                                limit_result(table, in),    soft_cap_result(table, in),
+                                rope_result(table, in),     sum_result(table, in),
+                                argmax_result(table, in)};
+  for (const Activation activation : {Activation::silu, Activation::gelu_tanh, Activation::gelu,
+                                      Activation::quick_gelu, Activation::relu}) {
+    out.push_back(activation_result(table, in, activation));
+  }
+  return out;
 }
 
 inline void check_rows(Bytes& bytes) {

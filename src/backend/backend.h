@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "backend/activation.h"
 #include "backend/kv_view.h"
 #include "backend/sample_rows.h"
 #include "headrace/result.h"
@@ -53,8 +54,6 @@ class Matrix {
   virtual size_t top_bytes() const { return linear_bytes(); }
 };
 
-enum class Activation : uint8_t { silu, gelu_tanh };
-
 /// What a group of products reads: rows of x, or what is made of them on the way, at most one of
 /// two things.
 struct LinearInput {
@@ -65,18 +64,24 @@ struct LinearInput {
   /// Where data != nullptr, [1, cols]: rows become their RMS norm with this weight.
   Tensor norm;
   float norm_eps = 0.0F;
+  /// With `norm`: rows become their layer norm instead, with this bias [1, cols], or none.
+  bool centers = false;
+  Tensor norm_bias;
   /// Where data != nullptr, [rows, cols]: rows become activation(x) * up.
   Tensor up;
+  /// Without `up`: rows become activation(x).
+  bool activates = false;
   Activation activation = Activation::silu;
 };
 
-/// One product of a group that shares its input: out = x W^T (+ bias).
+/// One product of a group that shares its input: out = scale * (x W^T + bias).
 struct LinearTask {
   const Matrix* weight = nullptr;
   Tensor bias;  ///< [1, rows of weight], or data == nullptr
   Tensor out;   ///< [rows of x, rows of weight]
   Tensor add_to =
       {};  ///< where data != nullptr, of the shape of out: += out; no input of the group
+  float scale = 1.0F;
 };
 
 /// Queries, keys and values as their products left them, and what they still need.
@@ -87,7 +92,7 @@ struct QkvTask {
       q_norm;  ///< [1, head_dim], the weight of an RMS norm over each head; data == nullptr: none
   Tensor k_norm;
   float norm_eps = 0.0F;
-  Tensor angles;  ///< of Backend::rope_angles
+  Tensor angles;  ///< of Backend::rope_angles; data == nullptr: heads are not rotated
 };
 
 /// Rotary frequencies: pair i of a token at position p turns by p * inv_freq[i]; both outputs are
@@ -169,6 +174,14 @@ class Backend {
   /// The same over each head of `head_dim` features, in place; weight is [1, head_dim].
   virtual void head_rms_norm(const Tensor& x, int64_t head_dim, const Tensor& weight,
                              float eps) = 0;
+  /// out[r] = (x[r] - mean) / sqrt(variance + eps) * weight (+ bias), both of x[r]; bias may lack
+  /// data. x and out may be the same.
+  virtual void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, float eps,
+                          const Tensor& out) = 0;
+  /// The same over each head of `head_dim` features, in place, without a bias; weight is
+  /// [1, x.cols], each head's own.
+  virtual void head_layer_norm(const Tensor& x, int64_t head_dim, const Tensor& weight,
+                               float eps) = 0;
   /// Products that share their input (q, k, v; gate, up).
   virtual void linear(const LinearInput& input, std::span<const LinearTask> tasks) = 0;
   void linear(const LinearInput& input, const LinearTask& task) {
@@ -183,7 +196,7 @@ class Backend {
   virtual void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
                            const Tensor& angles) = 0;
   /// Rotates each head of x in place: features i and i + n are a pair. Where a model pairs 2i and
-  /// 2i + 1, the rows of its weights are reordered.
+  /// 2i + 1, the rows of its weights are reordered. Angles without data leave x as it is.
   virtual void rope(const Tensor& x, const Tensor& angles, int64_t head_dim) = 0;
   /// Stores k and v [rows, num_kv_heads * head_dim] at each row's position.
   virtual void kv_write(const Tensor& k, const Tensor& v, const KvView& view,
@@ -207,6 +220,10 @@ class Backend {
                             float eps) = 0;
   /// x = cap * tanh(x / cap).
   virtual void soft_cap(const Tensor& x, float cap) = 0;
+  /// x to [-limit, limit]; NaN stays.
+  virtual void clamp(const Tensor& x, float limit) = 0;
+  /// x[r] *= 1 / (1 + e^-gates[r]); gates: [rows, 1].
+  virtual void gate_rows(const Tensor& x, const Tensor& gates) = 0;
   /// out[i] = x[rows[i]].
   virtual void gather_rows(const Tensor& x, std::span<const int32_t> rows, const Tensor& out) = 0;
   /// The id of each row's largest value; ties go to the smaller id. NaN anywhere in a row: -1.

@@ -146,18 +146,18 @@ TEST_P(AttentionOverPages, FinishingQkvAtOnceOrStepByStepGivesTheSameBits) {
                                                  {40, 21, 9, second_blocks}};
       const Buffer norm = random_rows(1, 64, 4);
       const Buffer angles = random_rows(61, 48, 5);
-      const auto make = [&](bool with_norms) {
+      const auto make = [&](bool with_norms, bool with_angles) {
         QkvTask task;
-        task.angles = angles.view();
+        if (with_angles) task.angles = angles.view();
         task.norm_eps = 1e-6F;
         if (with_norms) task.q_norm = task.k_norm = norm.view();
         return task;
       };
-      for (const bool with_norms : {false, true}) {
+      for (const int variant : {0, 1, 2, 3}) {
         const Buffer q[] = {random_rows(61, 256, 1), random_rows(61, 256, 1)};
         const Buffer k[] = {random_rows(61, 128, 2), random_rows(61, 128, 2)};
         const Buffer v = random_rows(61, 128, 3);
-        QkvTask task = make(with_norms);
+        QkvTask task = make(variant % 2 != 0, variant / 2 == 0);
         task.v = v.view();
         task.q = q[0].view();
         task.k = k[0].view();

@@ -104,6 +104,29 @@ class CpuBackend final : public Backend {
     });
   }
 
+  void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, float eps,
+                  const Tensor& out) override {
+    HEADRACE_CHECK_EQ(weight.cols, x.cols);
+    if (bias.data != nullptr) HEADRACE_CHECK_EQ(bias.cols, x.cols);
+    check_same_shape(x, out);
+    const float* bias_row = bias.data != nullptr ? bias.f32() : nullptr;
+    context_.for_rows(x.rows, 2 * x.cols, [&](int64_t r) {
+      context_.kernels.layer_norm(x.f32(r), weight.f32(), bias_row, x.cols, eps, out.f32(r));
+    });
+  }
+
+  void head_layer_norm(const Tensor& x, int64_t head_dim, const Tensor& weight,
+                       float eps) override {
+    HEADRACE_CHECK_EQ(weight.cols, x.cols);
+    HEADRACE_CHECK_EQ(x.cols % head_dim, 0);
+    context_.for_rows(x.rows, 2 * x.cols, [&](int64_t r) {
+      for (int64_t i = 0; i < x.cols; i += head_dim) {
+        float* head = x.f32(r) + i;
+        context_.kernels.layer_norm(head, weight.f32() + i, nullptr, head_dim, eps, head);
+      }
+    });
+  }
+
   void linear(const LinearInput& input, std::span<const LinearTask> tasks) override {
     cpu_linear(context_, input, tasks);
   }
@@ -130,6 +153,7 @@ class CpuBackend final : public Backend {
   }
 
   void rope(const Tensor& x, const Tensor& angles, int64_t head_dim) override {
+    if (angles.data == nullptr) return;
     const int64_t num_pairs = angles.cols / 2;
     HEADRACE_CHECK_LE(2 * num_pairs, head_dim);
     HEADRACE_CHECK_EQ(x.cols % head_dim, 0);
@@ -161,9 +185,9 @@ class CpuBackend final : public Backend {
                         const Tensor& out) override {
     check_same_shape(gate, up);
     check_same_shape(gate, out);
-    const auto kernel = activation_kernel(context_.kernels, activation);
-    context_.for_rows(gate.rows, 2 * gate.cols,
-                      [&](int64_t r) { kernel(gate.f32(r), up.f32(r), gate.cols, out.f32(r)); });
+    context_.for_rows(gate.rows, 2 * gate.cols, [&](int64_t r) {
+      context_.kernels.activate(activation, gate.f32(r), up.f32(r), gate.cols, out.f32(r));
+    });
   }
 
   void add(const Tensor& x, const Tensor& delta) override {
@@ -185,6 +209,19 @@ class CpuBackend final : public Backend {
   void soft_cap(const Tensor& x, float cap) override {
     context_.for_rows(x.rows, 2 * x.cols,
                       [&](int64_t r) { context_.kernels.soft_cap(x.f32(r), cap, x.cols); });
+  }
+
+  void clamp(const Tensor& x, float limit) override {
+    HEADRACE_CHECK(limit >= 0);
+    context_.for_rows(x.rows, x.cols / 2,
+                      [&](int64_t r) { context_.kernels.clamp(x.f32(r), limit, x.cols); });
+  }
+
+  void gate_rows(const Tensor& x, const Tensor& gates) override {
+    HEADRACE_CHECK_EQ(gates.rows, x.rows);
+    HEADRACE_CHECK_EQ(gates.cols, 1);
+    context_.for_rows(x.rows, x.cols / 2,
+                      [&](int64_t r) { context_.kernels.gate(x.f32(r), *gates.f32(r), x.cols); });
   }
 
   void gather_rows(const Tensor& x, std::span<const int32_t> rows, const Tensor& out) override {

@@ -44,9 +44,18 @@ TEST(ReferenceKernels, EveryWidthGivesTheSameBits) {
     const auto keep = [&] { results.insert(results.end(), row.begin(), row.end()); };
     table->rms_norm(x.view().f32(), weight.view().f32(), cols, 1e-5F, row.data());
     keep();
-    table->silu_mul(x.view().f32(), x.view().f32(1), cols, row.data());
+    table->layer_norm(x.view().f32(), weight.view().f32(), x.view().f32(1), cols, 1e-5F,
+                      row.data());
     keep();
-    table->gelu_tanh_mul(x.view().f32(), x.view().f32(1), cols, row.data());
+    for (const Activation activation : all_activations()) {
+      table->activate(activation, x.view().f32(), x.view().f32(1), cols, row.data());
+      keep();
+      table->activate(activation, x.view().f32(), nullptr, cols, row.data());
+      keep();
+    }
+    table->gate(row.data(), 0.7F, cols);
+    keep();
+    table->clamp(row.data(), 8.0F, cols);
     keep();
     table->soft_cap(row.data(), 3.0F, cols);
     keep();

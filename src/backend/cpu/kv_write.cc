@@ -77,15 +77,15 @@ void for_panels(CpuContext& context, std::span<const KvSequence> sequences, int6
                    [&](int64_t i) { f(context.panel_rows[static_cast<size_t>(i)]); });
 }
 
-/// Norm (where there is one) and rotation of each head of a row.
+/// Norm and rotation of each head of a row, where there are weights and angles for them.
 void finish_heads(const KernelTable& kernels, const Tensor& x, int64_t row, int64_t head_dim,
                   const Tensor& norm, float eps, const Tensor& angles) {
   const int64_t num_pairs = angles.cols / 2;
-  const float* cos = angles.f32(row);
+  const float* cos = angles.data != nullptr ? angles.f32(row) : nullptr;
   for (int64_t at = 0; at < x.cols; at += head_dim) {
     float* head = x.f32(row) + at;
     if (norm.data != nullptr) kernels.rms_norm(head, norm.f32(), head_dim, eps, head);
-    kernels.rope_neox(head, cos, cos + num_pairs, num_pairs);
+    if (cos != nullptr) kernels.rope_neox(head, cos, cos + num_pairs, num_pairs);
   }
 }
 

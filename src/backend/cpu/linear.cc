@@ -23,8 +23,12 @@ void check_task(const Tensor& x, const LinearTask& task) {
 
 void check_input(const LinearInput& input) {
   if (input.norm.data != nullptr) {
-    HEADRACE_CHECK(input.up.data == nullptr);
+    HEADRACE_CHECK(input.up.data == nullptr && !input.activates);
     HEADRACE_CHECK_EQ(input.norm.cols, input.x.cols);
+  }
+  if (input.norm_bias.data != nullptr) {
+    HEADRACE_CHECK(input.norm.data != nullptr && input.centers);
+    HEADRACE_CHECK_EQ(input.norm_bias.cols, input.x.cols);
   }
   if (input.up.data != nullptr) {
     HEADRACE_CHECK_EQ(input.up.rows, input.x.rows);
@@ -99,13 +103,15 @@ void run_floats(const CpuContext& context, const PreparedInput& input, const Par
                                  : context.kernels.bf16_panels)(run);
 }
 
-/// The part of LinearTask::add_to.
-void add_part(const CpuContext& context, const Part& part) {
+/// The part of LinearTask::scale and add_to.
+void finish_part(const CpuContext& context, const Part& part) {
   const LinearTask& task = part.task;
-  if (task.add_to.data == nullptr) return;
+  if (task.scale == 1.0F && task.add_to.data == nullptr) return;
   for (int64_t row = part.first_row; row < part.end_row; ++row) {
-    context.kernels.add(task.add_to.f32(row) + part.first_output(),
-                        task.out.f32(row) + part.first_output(), part.num_outputs());
+    float* out = task.out.f32(row) + part.first_output();
+    if (task.scale != 1.0F) context.kernels.scale(out, task.scale, part.num_outputs(), out);
+    if (task.add_to.data == nullptr) continue;
+    context.kernels.add(task.add_to.f32(row) + part.first_output(), out, part.num_outputs());
   }
 }
 
@@ -143,7 +149,7 @@ void run_part(const CpuContext& context, const PreparedInput& input, const Part&
       }
     }
   }
-  add_part(context, whole);
+  finish_part(context, whole);
 }
 
 /// How the outputs of a group of products are shared out: items are runs of panels, counted through

@@ -10,24 +10,29 @@ namespace {
 class InputRows {
  public:
   InputRows(const KernelTable& kernels, const LinearInput& input)
-      : kernels_(kernels), input_(input), activate_(activation_kernel(kernels, input.activation)) {}
+      : kernels_(kernels), input_(input) {}
 
-  bool are_made() const { return input_.norm.data != nullptr || input_.up.data != nullptr; }
+  bool are_made() const {
+    return input_.norm.data != nullptr || input_.up.data != nullptr || input_.activates;
+  }
 
   /// out: [cols].
   void make(int64_t row, float* out) const {
     const Tensor& x = input_.x;
-    if (input_.norm.data != nullptr) {
-      kernels_.rms_norm(x.f32(row), input_.norm.f32(), x.cols, input_.norm_eps, out);
+    if (input_.norm.data == nullptr) {
+      const float* up = input_.up.data != nullptr ? input_.up.f32(row) : nullptr;
+      kernels_.activate(input_.activation, x.f32(row), up, x.cols, out);
+    } else if (input_.centers) {
+      const float* bias = input_.norm_bias.data != nullptr ? input_.norm_bias.f32() : nullptr;
+      kernels_.layer_norm(x.f32(row), input_.norm.f32(), bias, x.cols, input_.norm_eps, out);
     } else {
-      activate_(x.f32(row), input_.up.f32(row), x.cols, out);
+      kernels_.rms_norm(x.f32(row), input_.norm.f32(), x.cols, input_.norm_eps, out);
     }
   }
 
  private:
   const KernelTable& kernels_;
   const LinearInput& input_;
-  ActivationKernel activate_;
 };
 
 void make_integers(CpuContext& context, const LinearInput& input, const InputRows& rows,
@@ -81,10 +86,6 @@ void make_tiles(CpuContext& context, const LinearInput& input, const InputRows& 
 }
 
 }  // namespace
-
-ActivationKernel activation_kernel(const KernelTable& kernels, Activation activation) {
-  return activation == Activation::silu ? kernels.silu_mul : kernels.gelu_tanh_mul;
-}
 
 void reserve_input(CpuContext& context, const InputForms& forms, int64_t max_rows,
                    int64_t max_cols) {

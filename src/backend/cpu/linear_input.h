@@ -28,9 +28,6 @@ struct PreparedInput {
   TileRows tiles;
 };
 
-using ActivationKernel = void (*)(const float* gate, const float* up, int64_t n, float* out);
-ActivationKernel activation_kernel(const KernelTable& kernels, Activation activation);
-
 /// Memory for these forms of inputs of up to that many rows and columns.
 void reserve_input(CpuContext& context, const InputForms& forms, int64_t max_rows,
                    int64_t max_cols);

@@ -325,6 +325,10 @@ TEST_P(LinearOnIsa, FusedOperationsGiveWhatTheyGiveOneByOne) {
         const Buffer x = uneven_rows(rows, cols, 52);
         const Buffer up = random_rows(rows, cols, 53);
         const Buffer weight = random_rows(1, cols, 54);
+        const Buffer bias = random_rows(1, cols, 56);
+        const Buffer shift = random_rows(1, out_rows, 57);
+        const Buffer ones(DType::f32, rows, cols);
+        std::fill_n(ones.view().f32(), rows * cols, 1.0F);
         const Buffer made(DType::f32, rows, cols);
         const Buffer expected(DType::f32, rows, out_rows);
         const Buffer found(DType::f32, rows, out_rows);
@@ -337,21 +341,42 @@ TEST_P(LinearOnIsa, FusedOperationsGiveWhatTheyGiveOneByOne) {
         backend->linear(norm, {matrix, {}, found.view()});
         EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
 
-        for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
-          LinearInput gated = x.view();
-          gated.up = up.view();
-          gated.activation = activation;
-          backend->gated_activation(x.view(), up.view(), activation, made.view());
+        norm.centers = true;
+        for (const bool has_bias : {false, true}) {
+          if (has_bias) norm.norm_bias = bias.view();
+          backend->layer_norm(x.view(), weight.view(), norm.norm_bias, 1e-5F, made.view());
           backend->linear(made.view(), {matrix, {}, expected.view()});
-          backend->linear(gated, {matrix, {}, found.view()});
+          backend->linear(norm, {matrix, {}, found.view()});
           EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
         }
 
-        const Buffer sum = random_rows(rows, out_rows, 55);
-        const Buffer expected_sum = random_rows(rows, out_rows, 55);
-        backend->add(expected_sum.view(), expected.view());
-        backend->linear(made.view(), {matrix, {}, found.view(), sum.view()});
-        EXPECT_TRUE(same_bits(to_vector(sum.view()), to_vector(expected_sum.view())));
+        for (const Activation activation : all_activations()) {
+          LinearInput input = x.view();
+          input.activation = activation;
+          input.activates = true;
+          backend->gated_activation(x.view(), ones.view(), activation, made.view());
+          backend->linear(made.view(), {matrix, {}, expected.view()});
+          backend->linear(input, {matrix, {}, found.view()});
+          EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
+
+          input.activates = false;
+          input.up = up.view();
+          backend->gated_activation(x.view(), up.view(), activation, made.view());
+          backend->linear(made.view(), {matrix, {}, expected.view()});
+          backend->linear(input, {matrix, {}, found.view()});
+          EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
+        }
+
+        for (const float scale : {1.0F, 0.22F}) {
+          const Buffer sum = random_rows(rows, out_rows, 55);
+          const Buffer expected_sum = random_rows(rows, out_rows, 55);
+          backend->linear(made.view(), {matrix, shift.view(), expected.view()});
+          for (int64_t i = 0; i < rows * out_rows; ++i) expected.view().f32()[i] *= scale;
+          backend->add(expected_sum.view(), expected.view());
+          backend->linear(made.view(), {matrix, shift.view(), found.view(), sum.view(), scale});
+          EXPECT_TRUE(same_bits(to_vector(found.view()), to_vector(expected.view())));
+          EXPECT_TRUE(same_bits(to_vector(sum.view()), to_vector(expected_sum.view())));
+        }
       }
     }
   }

@@ -5,10 +5,12 @@
 #include <limits>
 
 #include "backend/cpu/test_tensors.h"
+#include "tests/infinity.h"
 
 namespace headrace {
 namespace {
 
+using test::kInf;
 using namespace backend_test;
 
 class RowOpsOnIsa : public testing::TestWithParam<Isa> {
@@ -34,6 +36,109 @@ TEST_P(RowOpsOnIsa, RmsNorm) {
     const auto expected = to_vector(out.view());
     backend_->rms_norm(x.view(), weight.view(), 1e-5F, x.view());
     EXPECT_TRUE(same_bits(to_vector(x.view()), expected));
+  }
+}
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias, in place of each feature.
+std::vector<double> plain_layer_norm(const float* x, const float* weight, const float* bias,
+                                     int64_t cols, double eps) {
+  double mean = 0;
+  for (int64_t i = 0; i < cols; ++i) mean += double{x[i]} / static_cast<double>(cols);
+  double variance = 0;
+  for (int64_t i = 0; i < cols; ++i) {
+    variance += std::pow(double{x[i]} - mean, 2) / static_cast<double>(cols);
+  }
+  std::vector<double> out;
+  for (int64_t i = 0; i < cols; ++i) {
+    const double normed = (double{x[i]} - mean) / std::sqrt(variance + eps) * double{weight[i]};
+    out.push_back(normed + (bias != nullptr ? double{bias[i]} : 0.0));
+  }
+  return out;
+}
+
+TEST_P(RowOpsOnIsa, LayerNorm) {
+  for (const int64_t cols : {1, 15, 64, 576, 1000, 10000}) {
+    const Buffer x = random_rows(7, cols, 1, 4.0F);
+    // A mean far larger than what is left without it.
+    for (int64_t i = 0; i < cols; ++i) x.view().f32(3)[i] += 1000.0F;
+    const Buffer weight = random_rows(1, cols, 2);
+    const Buffer bias = random_rows(1, cols, 3);
+    const Buffer out = backend_->allocate(DType::f32, 7, cols);
+    for (const bool has_bias : {false, true}) {
+      const Tensor shift = has_bias ? bias.view() : Tensor();
+      backend_->layer_norm(x.view(), weight.view(), shift, 1e-5F, out.view());
+      for (int64_t r = 0; r < 7; ++r) {
+        const auto expected = plain_layer_norm(x.view().f32(r), weight.view().f32(),
+                                               has_bias ? bias.view().f32() : nullptr, cols, 1e-5);
+        // The mean is known to float32's last bits; a row of one number is its mean.
+        const double error = r == 3 ? 1e-4 : 2e-6;
+        for (int64_t i = 0; i < cols; ++i) {
+          ASSERT_NEAR(out.view().f32(r)[i], expected[static_cast<size_t>(i)], error) << cols;
+        }
+      }
+    }
+    const auto expected = to_vector(out.view());
+    backend_->layer_norm(x.view(), weight.view(), bias.view(), 1e-5F, x.view());
+    EXPECT_TRUE(same_bits(to_vector(x.view()), expected));
+  }
+}
+
+TEST_P(RowOpsOnIsa, HeadLayerNormHasAWeightForEachHead) {
+  for (const int64_t head_dim : {1, 20, 60, 64, 96}) {
+    const int64_t cols = 3 * head_dim;
+    const Buffer x = random_rows(9, cols, 3, 2.0F);
+    const Buffer weight = random_rows(1, cols, 4);
+    const auto before = to_vector(x.view());
+    backend_->head_layer_norm(x.view(), head_dim, weight.view(), 1e-6F);
+    for (int64_t at = 0; at < 9 * cols; at += head_dim) {
+      const auto expected = plain_layer_norm(before.data() + at, weight.view().f32() + at % cols,
+                                             nullptr, head_dim, 1e-6);
+      for (int64_t i = 0; i < head_dim; ++i) {
+        ASSERT_NEAR(x.view().f32()[at + i], expected[static_cast<size_t>(i)], 2e-6);
+      }
+    }
+  }
+}
+
+TEST_P(RowOpsOnIsa, ClampKeepsNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const int64_t cols : {1, 16, 37}) {
+    const Buffer x = random_rows(3, cols, 5, 4.0F);
+    x.view().f32(1)[cols - 1] = nan;
+    x.view().f32(2)[0] = kInf;
+    const auto before = to_vector(x.view());
+    backend_->clamp(x.view(), 1.5F);
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (std::isnan(before[i])) {
+        ASSERT_TRUE(std::isnan(x.view().f32()[i]));
+      } else {
+        ASSERT_EQ(x.view().f32()[i], std::clamp(before[i], -1.5F, 1.5F));
+      }
+    }
+  }
+}
+
+TEST_P(RowOpsOnIsa, GateRowsMultipliesByTheSigmoidOfEachRowsGate) {
+  for (const int64_t cols : {1, 16, 100}) {
+    const Buffer x = random_rows(6, cols, 6);
+    const Buffer gates = random_rows(6, 1, 7, 5.0F);
+    gates.view().f32()[1] = 200.0F;
+    gates.view().f32()[2] = -200.0F;
+    gates.view().f32()[3] = std::numeric_limits<float>::quiet_NaN();
+    const auto before = to_vector(x.view());
+    backend_->gate_rows(x.view(), gates.view());
+    for (int64_t r = 0; r < 6; ++r) {
+      const double factor = 1.0 / (1.0 + std::exp(-double{*gates.view().f32(r)}));
+      for (int64_t i = 0; i < cols; ++i) {
+        const double expected = factor * double{before[static_cast<size_t>(r * cols + i)]};
+        const double found = x.view().f32(r)[i];
+        if (r == 3) {
+          ASSERT_TRUE(std::isnan(found));
+        } else {
+          ASSERT_NEAR(found, expected, 1e-6 * std::abs(expected) + 1e-37) << "row " << r;
+        }
+      }
+    }
   }
 }
 
@@ -71,6 +176,9 @@ TEST_P(RowOpsOnIsa, RopeTurnsPairsByTheirAngle) {
         for (int64_t i = 10; i < head_dim; ++i) ASSERT_EQ(out[i], in[i]);
       }
     }
+    const auto turned = to_vector(x.view());
+    backend_->rope(x.view(), Tensor(), head_dim);
+    EXPECT_TRUE(same_bits(to_vector(x.view()), turned)) << "there are no angles";
   }
 }
 
@@ -83,7 +191,7 @@ TEST_P(RowOpsOnIsa, GatedActivations) {
   gate.view().f32()[2] = 0.0F;
   gate.view().f32()[1000] = std::numeric_limits<float>::quiet_NaN();
   const Buffer out = backend_->allocate(DType::f32, 3, cols);
-  for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+  for (const Activation activation : all_activations()) {
     backend_->gated_activation(gate.view(), up.view(), activation, out.view());
     for (int64_t i = 0; i < 3 * cols; ++i) {
       const double x = gate.view().f32()[i];
@@ -91,17 +199,55 @@ TEST_P(RowOpsOnIsa, GatedActivations) {
         ASSERT_TRUE(std::isnan(out.view().f32()[i]));
         continue;
       }
-      const double y =
-          activation == Activation::silu
-              ? x / (1.0 + std::exp(-x))
-              : 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+      const double y = activated(activation, x);
       ASSERT_NEAR(out.view().f32()[i], y * up.view().f32()[i], 1e-6 * std::abs(x) + 1e-12)
           << "x = " << x;
     }
   }
   const auto expected = to_vector(out.view());
-  backend_->gated_activation(gate.view(), up.view(), Activation::gelu_tanh, gate.view());
+  backend_->gated_activation(gate.view(), up.view(), all_activations().back(), gate.view());
   EXPECT_TRUE(same_bits(to_vector(gate.view()), expected));
+}
+
+// What gelu takes of numbers below zero is small, and not lost in a difference from one.
+TEST_P(RowOpsOnIsa, GeluIsNearFarBelowZero) {
+  const Buffer x = backend_->allocate(DType::f32, 1, 1000);
+  const Buffer ones = backend_->allocate(DType::f32, 1, 1000);
+  for (int64_t i = 0; i < 1000; ++i) {
+    x.view().f32()[i] = -0.012F * static_cast<float>(i);
+    ones.view().f32()[i] = 1.0F;
+  }
+  const Buffer out = backend_->allocate(DType::f32, 1, 1000);
+  backend_->gated_activation(x.view(), ones.view(), Activation::gelu, out.view());
+  for (int64_t i = 0; i < 1000; ++i) {
+    const double expected = activated(Activation::gelu, double{x.view().f32()[i]});
+    ASSERT_NEAR(out.view().f32()[i], expected, 1e-5 * std::abs(expected) + 1e-12) << i;
+  }
+}
+
+TEST_P(RowOpsOnIsa, ARowDoesNotDependOnItsCompanyOrTheThreads) {
+  const int64_t cols = 1003;
+  const Buffer weight = random_rows(1, cols, 41);
+  const Buffer bias = random_rows(1, cols, 42);
+  const Buffer gates = random_rows(40, 1, 43, 3.0F);
+  std::vector<float> expected;
+  for (const int num_threads : {1, 2, 3}) {
+    const auto backend = backend_of(GetParam(), num_threads);
+    for (const int64_t batch : {1, 3, 40}) {
+      const Buffer x = random_rows(40, cols, 44, 3.0F);
+      for (int64_t r = 0; r < 40; r += batch) {
+        const int64_t n = std::min<int64_t>(batch, 40 - r);
+        const Tensor rows = x.view().slice_rows(r, n);
+        backend->layer_norm(rows, weight.view(), bias.view(), 1e-5F, rows);
+        backend->gate_rows(rows, gates.view().slice_rows(r, n));
+        backend->gated_activation(rows, rows, Activation::gelu, rows);
+        backend->head_layer_norm(rows, 17, weight.view(), 1e-5F);
+        backend->clamp(rows, 2.0F);
+      }
+      if (expected.empty()) expected = to_vector(x.view());
+      ASSERT_TRUE(same_bits(to_vector(x.view()), expected)) << num_threads << " " << batch;
+    }
+  }
 }
 
 TEST_P(RowOpsOnIsa, AddSoftCapAndGather) {
@@ -164,6 +310,9 @@ TEST_P(RowOpsOnIsa, BrokenShapesAreInternalErrors) {
   const Buffer y = random_rows(2, 9, 12);
   EXPECT_THROW(backend_->add(x.view(), y.view()), InternalError);
   EXPECT_THROW(backend_->rms_norm(x.view(), y.view(), 0.0F, x.view()), InternalError);
+  EXPECT_THROW(backend_->layer_norm(x.view(), x.view(), y.view(), 0.0F, x.view()), InternalError);
+  EXPECT_THROW(backend_->head_layer_norm(x.view(), 3, x.view(), 0.0F), InternalError);
+  EXPECT_THROW(backend_->gate_rows(x.view(), y.view()), InternalError);
   EXPECT_THROW(backend_->gather_rows(x.view(), std::vector<int32_t>{2}, x.view().slice_rows(0, 1)),
                InternalError);
 }

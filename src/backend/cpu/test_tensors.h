@@ -165,6 +165,27 @@ inline double activation_rounding(bool wide_steps, const float* x, const float* 
   return rounding;
 }
 
+inline std::array<Activation, 5> all_activations() {
+  return {Activation::silu, Activation::gelu_tanh, Activation::gelu, Activation::quick_gelu,
+          Activation::relu};
+}
+
+inline double activated(Activation activation, double x) {
+  switch (activation) {
+    case Activation::silu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::gelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::quick_gelu:
+      return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::relu:
+      return std::max(x, 0.0);
+  }
+  return x;
+}
+
 inline std::unique_ptr<Backend> backend_of(Isa isa, int num_threads = 2) {
   return make_cpu_backend({isa, num_threads});
 }

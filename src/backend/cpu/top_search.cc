@@ -23,6 +23,16 @@ constexpr double kMostNorm = 1e30;
 constexpr double kWorthwhile = 0.2;
 constexpr int32_t kLongestPause = 64;
 
+/// Outputs below this may become equal by LinearTask::scale.
+constexpr float kLeastScaled = 0x1p-80F;
+
+/// Whether outputs that differ do so after they were multiplied by it, from kLeastScaled on: for
+/// most factors two numbers may become one.
+bool keeps_order(float scale) {
+  int exponent = 0;
+  return scale == 1.0F || (std::frexp(scale, &exponent) == 0.5F && scale > 0x1p-30F && scale < 1);
+}
+
 /// Panels of a task: few enough that threads end at about the same time.
 constexpr int64_t kCoarsePanels = 64;
 constexpr int64_t kScanPanels = 64;
@@ -86,6 +96,7 @@ bool TopSearch::run(const LinearInput& x, const LinearTask& task, int32_t num_to
   const auto& matrix = static_cast<const CpuMatrix&>(*task.weight);
   if (matrix.coarse_bounds() == nullptr || x.x.rows != 1 || task.bias.data != nullptr) return false;
   if (num_top > kMaxTopLogits || num_top >= matrix.rows()) return false;
+  if (task.add_to.data != nullptr || !keeps_order(task.scale)) return false;
   HEADRACE_CHECK_GE(num_top, 1);
   Pause& pause = pauses_[num_top == 1 ? 0 : 1];
   if (pause.left > 0) {
@@ -104,10 +115,12 @@ bool TopSearch::run(const LinearInput& x, const LinearTask& task, int32_t num_to
   float* const out = task.out.f32();
   multiply_coarse(matrix, input, out);
   const float lowest = lowest_of_top(matrix, input, out, num_top);
+  if (task.scale != 1.0F && std::abs(lowest) < kLeastScaled) return false;
   // Roundings: of both sums, one for each block and three for a product; of adding a bound.
   const auto num_blocks = static_cast<double>(matrix.cols() / kBlockCols);
   const double roundings = (num_blocks + 8) * 0x1p-23 * most;
   compute_rest(matrix, input, -round_up(roundings - static_cast<double>(lowest)), out);
+  if (task.scale != 1.0F) context_.kernels.scale(out, task.scale, matrix.rows(), out);
 
   const double share =
       static_cast<double>(panels_computed_) / static_cast<double>(matrix.num_panels());

@@ -69,7 +69,7 @@ struct Packed {
 
   std::vector<float> all(const CpuMatrix& matrix, const Tensor& x) {
     Buffer out(DType::f32, x.rows, matrix.rows());
-    const LinearTask task{&matrix, {}, out.view()};
+    const LinearTask task{&matrix, {}, out.view(), {}, scale};
     cpu_linear(context, x, std::span(&task, 1));
     return to_vector(out.view());
   }
@@ -77,7 +77,7 @@ struct Packed {
   /// Nothing: the search said no.
   std::optional<std::vector<float>> top(const Tensor& x, int32_t num_top) {
     Buffer out(DType::f32, x.rows, cut->rows());
-    if (!search.run(x, {cut.get(), {}, out.view()}, num_top)) return std::nullopt;
+    if (!search.run(x, {cut.get(), {}, out.view(), {}, scale}, num_top)) return std::nullopt;
     return to_vector(out.view());
   }
 
@@ -86,6 +86,7 @@ struct Packed {
   TopSearch search;
   std::unique_ptr<CpuMatrix> whole;
   std::unique_ptr<CpuMatrix> cut;
+  float scale = 1.0F;  ///< LinearTask::scale
 };
 
 /// Every table with packed integers.
@@ -207,6 +208,21 @@ TEST(TopSearch, TiesAreAllThere) {
     for (const int32_t num_top : {1, 5, 250}) {
       check_top(search_at_last(packed, x.view(), num_top), all, num_top);
     }
+  }
+}
+
+TEST(TopSearch, SaysNoWhereScalesMakeOutputsEqual) {
+  for (const KernelTable* table : tables()) {
+    SCOPED_TRACE(table->name);
+    Packed packed(*table, random_head(2005, 96, 3));
+    const Buffer x = random_rows(1, 96, 4);
+    for (const float scale : {0.3F, 2.0F, -0.5F, 0.0F}) {
+      packed.scale = scale;
+      for (int call = 0; call < 200; ++call) EXPECT_FALSE(packed.top(x.view(), 1));
+    }
+    packed.scale = 0.0625F;
+    const auto all = packed.all(*packed.whole, x.view());
+    check_top(search_at_last(packed, x.view(), 5), all, 5);
   }
 }
 

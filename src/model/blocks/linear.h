@@ -11,9 +11,9 @@ struct Linear {
   std::unique_ptr<Matrix> weight;  ///< [out, in]
   Buffer bias;                     ///< [1, out], or empty
 
-  /// add_to: see LinearTask.
-  LinearTask task(const Tensor& out, const Tensor& add_to = {}) const {
-    return {weight.get(), bias.view(), out, add_to};
+  /// add_to, scale: see LinearTask.
+  LinearTask task(const Tensor& out, const Tensor& add_to = {}, float scale = 1.0F) const {
+    return {weight.get(), bias.view(), out, add_to, scale};
   }
 };
 

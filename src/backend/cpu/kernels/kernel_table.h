@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/activation.h"
 #include "backend/cpu/kernels/attention_args.h"
 #include "backend/cpu/kernels/panel_layout.h"
 #include "backend/cpu/kernels/sampling_kernels.h"
@@ -149,13 +150,19 @@ struct KernelTable {
 
   // One row of n features each.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);
+  /// bias may be null.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, int64_t n, float eps,
+                     float* out);
   /// Rotates one head; cos, sin: [num_pairs].
   void (*rope_neox)(float* head, const float* cos, const float* sin, int64_t num_pairs);
-  void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);
-  void (*gelu_tanh_mul)(const float* gate, const float* up, int64_t n, float* out);
+  /// out = activation(x) * up, or activation(x) where up is null.
+  void (*activate)(Activation activation, const float* x, const float* up, int64_t n, float* out);
   void (*add)(float* x, const float* delta, int64_t n);
   void (*scale)(const float* x, float factor, int64_t n, float* out);
   void (*soft_cap)(float* x, float cap, int64_t n);
+  void (*clamp)(float* x, float limit, int64_t n);
+  /// x *= 1 / (1 + e^-gate).
+  void (*gate)(float* x, float gate, int64_t n);
   /// The index of the first largest value; -1 if any value is NaN.
   int64_t (*argmax)(const float* x, int64_t n);
   /// Rounds to nearest even; magnitudes beyond the largest finite f16 become that, NaN stays.

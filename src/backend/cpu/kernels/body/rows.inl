@@ -1,5 +1,5 @@
-// Operations on one row of activations: norm, rotation, activation functions, sums, the largest
-// value, conversion to f16.
+// Operations on one row of activations: norms, rotation, activation functions, sums, limits, the
+// largest value, conversion to f16.
 #pragma once
 
 #include "backend/cpu/kernels/body/math.inl"
@@ -28,7 +28,9 @@ HEADRACE_INLINE void store_row(float* out, int64_t count, F16x x) {
   }
 }
 
-HEADRACE_INLINE float sum_of_squares(const float* x, int64_t n) {
+/// Sums a row: add(sum, values) adds 16 of them, of which those past the end are `fill`.
+template <class F>
+HEADRACE_INLINE float sum_row(const float* x, int64_t n, float fill, F&& add) {
   // Fixed chunks, added in order.
   constexpr int64_t kChunk = 4096;
   float total = 0.0F;
@@ -36,12 +38,23 @@ HEADRACE_INLINE float sum_of_squares(const float* x, int64_t n) {
     const int64_t end = begin + kChunk < n ? begin + kChunk : n;
     F16x sum = splat(0.0F);
     for (int64_t i = begin; i < end; i += 16) {
-      const F16x v = load_row(x, i, end - i < 16 ? end - i : 16);
-      sum = mul_add(v, v, sum);
+      sum = add(sum, end - i < 16 ? load_part(x + i, end - i, fill) : load(x + i));
     }
     total += reduce_add(sum);
   }
   return total;
+}
+
+/// out = f(x) * up, or f(x) where up is null.
+template <class F>
+HEADRACE_INLINE void activate_row(const float* x, const float* up, int64_t n, float* out, F&& f) {
+  if (up == nullptr) {
+    for_lanes(n, out, [&](int64_t i, int64_t count) { return f(load_row(x, i, count)); });
+  } else {
+    for_lanes(n, out, [&](int64_t i, int64_t count) {
+      return f(load_row(x, i, count)) * load_row(up, i, count);
+    });
+  }
 }
 
 }  // namespace
@@ -49,10 +62,28 @@ HEADRACE_INLINE float sum_of_squares(const float* x, int64_t n) {
 namespace HEADRACE_ISA_NAMESPACE {
 
 void rms_norm(const float* x, const float* weight, int64_t n, float eps, float* out) {
-  const float mean = sum_of_squares(x, n) / static_cast<float>(n);
+  const float squares = sum_row(x, n, 0.0F, [](F16x sum, F16x v) { return mul_add(v, v, sum); });
+  const float mean = squares / static_cast<float>(n);
   const F16x inverse = splat(1.0F / __builtin_sqrtf(mean + eps));
   for_lanes(n, out, [&](int64_t i, int64_t count) {
     return load_row(x, i, count) * inverse * load_row(weight, i, count);
+  });
+}
+
+void layer_norm(const float* x, const float* weight, const float* bias, int64_t n, float eps,
+                float* out) {
+  const float mean =
+      sum_row(x, n, 0.0F, [](F16x sum, F16x v) { return sum + v; }) / static_cast<float>(n);
+  const F16x center = splat(mean);
+  const float squares = sum_row(x, n, mean, [&](F16x sum, F16x v) {
+    const F16x from_center = v - center;
+    return mul_add(from_center, from_center, sum);
+  });
+  const float variance = squares / static_cast<float>(n);
+  const F16x inverse = splat(1.0F / __builtin_sqrtf(variance + eps));
+  for_lanes(n, out, [&](int64_t i, int64_t count) {
+    const F16x normed = (load_row(x, i, count) - center) * inverse * load_row(weight, i, count);
+    return bias == nullptr ? normed : normed + load_row(bias, i, count);
   });
 }
 
@@ -69,20 +100,29 @@ void rope_neox(float* head, const float* cos, const float* sin, int64_t num_pair
   }
 }
 
-void silu_mul(const float* gate, const float* up, int64_t n, float* out) {
-  for_lanes(n, out, [&](int64_t i, int64_t count) {
-    const F16x x = load_row(gate, i, count);
-    return x / (splat(1.0F) + exp(splat(0.0F) - x)) * load_row(up, i, count);
-  });
-}
-
-// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), Hendrycks and Gimpel 2016.
-void gelu_tanh_mul(const float* gate, const float* up, int64_t n, float* out) {
-  for_lanes(n, out, [&](int64_t i, int64_t count) {
-    const F16x x = load_row(gate, i, count);
-    const F16x inner = splat(0.7978845608028654F) * (x + splat(0.044715F) * x * x * x);
-    return splat(0.5F) * x * (splat(1.0F) + tanh(inner)) * load_row(up, i, count);
-  });
+void activate(Activation activation, const float* x, const float* up, int64_t n, float* out) {
+  switch (activation) {
+    case Activation::silu:
+      activate_row(x, up, n, out, [](F16x v) { return v / (splat(1.0F) + exp(splat(0.0F) - v)); });
+      break;
+    case Activation::gelu_tanh:
+      // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+      activate_row(x, up, n, out, [](F16x v) {
+        const F16x inner = splat(0.7978845608028654F) * (v + splat(0.044715F) * v * v * v);
+        return splat(0.5F) * v * (splat(1.0F) + tanh(inner));
+      });
+      break;
+    case Activation::gelu:
+      activate_row(x, up, n, out, [](F16x v) { return v * normal_distribution(v); });
+      break;
+    case Activation::quick_gelu:
+      activate_row(x, up, n, out,
+                   [](F16x v) { return v / (splat(1.0F) + exp(splat(-1.702F) * v)); });
+      break;
+    case Activation::relu:
+      activate_row(x, up, n, out, [](F16x v) { return max(splat(0.0F), v); });  // keeps NaN
+      break;
+  }
 }
 
 void add(float* x, const float* delta, int64_t n) {
@@ -100,6 +140,17 @@ void soft_cap(float* x, float cap, int64_t n) {
   for_lanes(n, x, [&](int64_t i, int64_t count) {
     return splat(cap) * tanh(load_row(x, i, count) / splat(cap));
   });
+}
+
+void clamp(float* x, float limit, int64_t n) {
+  for_lanes(n, x, [&](int64_t i, int64_t count) {
+    return min(splat(limit), max(splat(-limit), load_row(x, i, count)));  // keeps NaN
+  });
+}
+
+void gate(float* x, float gate, int64_t n) {
+  const F16x factor = sigmoid(splat(gate));
+  for_lanes(n, x, [&](int64_t i, int64_t count) { return load_row(x, i, count) * factor; });
 }
 
 int64_t argmax(const float* x, int64_t n) {
