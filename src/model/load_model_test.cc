@@ -221,6 +221,33 @@ TEST(LoadModel, DivisorsOfFrequenciesMustBePositive) {
   EXPECT_TRUE(names(error_of(tiny), "rope_freqs.weight"));
 }
 
+TEST(Loader, LayerNormsHaveABiasOrNot) {
+  TinyModel tiny = test::tiny_metadata({});
+  tiny.add("with.weight", {3}, {1, 2, 3});
+  tiny.add("with.bias", {3}, {4, 5, 6});
+  tiny.add("without.weight", {3}, {7, 8, 9});
+  tiny.add("wrong.weight", {3}, {1, 2, 3});
+  tiny.add("wrong.bias", {2}, {1, 2});
+  const std::string path = testing::TempDir() + "layer_norm_test.gguf";
+  tiny.file.write(path);
+  const auto checkpoint = open_checkpoint(path);
+  ASSERT_TRUE(checkpoint.ok());
+  std::filesystem::remove(path);
+  const auto backend = make_cpu_backend({.isa = Isa::reference, .num_threads = 1});
+  const LoadModelOptions options;
+  Loader loader(**checkpoint, *backend, RopeRows::halves, options);
+  const LayerNorm with = loader.layer_norm("with", 3, 0.5F);
+  EXPECT_EQ(with.eps, 0.5F);
+  EXPECT_EQ(with.weight.view().f32()[2], 3.0F);
+  EXPECT_EQ(with.bias.view().f32()[0], 4.0F);
+  EXPECT_EQ(loader.layer_norm("without", 3, 0.5F).bias.view().data, nullptr);
+  EXPECT_EQ(loader.packed_bytes(), 9 * sizeof(float));
+  loader.layer_norm("wrong", 3, 0.5F);
+  const auto finished = loader.finish();
+  ASSERT_FALSE(finished.ok());
+  EXPECT_TRUE(names(finished.error(), "wrong.bias"));
+}
+
 TEST(DeinterleaveRows, BringsPairsToHalves) {
   EXPECT_EQ(deinterleave_rows({.num_heads = 1, .head_dim = 6, .rope_dims = 6}),
             (std::vector<int32_t>{0, 2, 4, 1, 3, 5}));

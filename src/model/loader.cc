@@ -129,6 +129,15 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
   return std::move(packed).value();
 }
 
+Buffer Loader::vector(const std::string& name, int64_t size) {
+  const std::array shape = {size};
+  const CheckpointTensor* tensor = take(name, shape);
+  if (tensor == nullptr) return {};
+  Buffer out = backend_.upload(decode(*tensor));
+  packed_bytes_ += out.bytes();
+  return out;
+}
+
 std::vector<float> Loader::decode(const CheckpointTensor& tensor) {
   const FormatTraits& traits = format_traits(tensor.format);
   const size_t num_blocks = tensor.data.size() / traits.block_bytes;
@@ -178,11 +187,15 @@ std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols, boo
 RmsNorm Loader::norm(const std::string& name, int64_t features, float eps) {
   RmsNorm out;
   out.eps = eps;
-  const std::array shape = {features};
-  if (const CheckpointTensor* tensor = take(name + ".weight", shape)) {
-    out.weight = backend_.upload(decode(*tensor));
-    packed_bytes_ += out.weight.bytes();
-  }
+  out.weight = vector(name + ".weight", features);
+  return out;
+}
+
+LayerNorm Loader::layer_norm(const std::string& name, int64_t features, float eps) {
+  LayerNorm out;
+  out.eps = eps;
+  out.weight = vector(name + ".weight", features);
+  if (checkpoint_.find(name + ".bias") != nullptr) out.bias = vector(name + ".bias", features);
   return out;
 }
 

@@ -56,6 +56,8 @@ class Loader {
   /// A matrix [any, cols]: the file decides how many rows (the vocabulary).
   std::unique_ptr<Matrix> table(const std::string& name, int64_t cols, bool finds_top = false);
   RmsNorm norm(const std::string& name, int64_t features, float eps);
+  /// With its bias if the file has one.
+  LayerNorm layer_norm(const std::string& name, int64_t features, float eps);
   /// The norms over each head of queries and of keys, balanced (head_norms.h). Of `shape`, head_dim
   /// and rope_dims count.
   std::pair<RmsNorm, RmsNorm> head_norms(const std::string& q_name, const std::string& k_name,
@@ -79,6 +81,8 @@ class Loader {
                                std::span<const int32_t> row_order, bool finds_top = false);
   Linear linear_in_order(const std::string& name, int64_t rows, int64_t cols,
                          std::span<const int32_t> row_order, bool finds_top = false);
+  /// A vector of that size, uploaded; empty, with the fault noted, if the file has none.
+  Buffer vector(const std::string& name, int64_t size);
   std::vector<float> decode(const CheckpointTensor& tensor);
   void done_with(const CheckpointTensor& tensor);
   void fail(ErrorCode code, const std::string& tensor, std::string message);

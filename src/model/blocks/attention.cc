@@ -27,7 +27,7 @@ void AttentionBlock::apply(Backend& backend, const LinearInput& x, const Tensor&
   // The loader orders the rows of q and k so that pairs are always (i, i + dims / 2).
   backend.finish_qkv(task, view, cache.sequences);
   backend.attention(queries, view, params, cache.sequences, attended);
-  backend.linear(attended, output.task(out, add_to));
+  backend.linear(attended, output.task(out, add_to, output_scale));
 }
 
 }  // namespace headrace

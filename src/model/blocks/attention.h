@@ -17,10 +17,11 @@ struct AttentionBlock {
   Linear output;                          ///< [embedding, num_heads * head_dim]
   std::optional<RmsNorm> q_norm, k_norm;  ///< over each head, before the rotation
   AttentionParams params;
+  float output_scale = 1.0F;  ///< the block's result is multiplied by it
 
   /// x and out: [rows, embedding]; add_to: likewise, += out, or without data. `angles`:
-  /// Rope::angles of the step. `cache` is the layer's group, `layer_in_group` its page within a
-  /// block.
+  /// Rope::angles of the step, or without data: nothing is rotated. `cache` is the layer's group,
+  /// `layer_in_group` its page within a block.
   void apply(Backend& backend, const LinearInput& x, const Tensor& angles, const StepCache& cache,
              int64_t layer_in_group, Activations& a, const Tensor& out, const Tensor& add_to) const;
 };

@@ -14,7 +14,17 @@ void GatedMlp::apply(Backend& backend, const LinearInput& x, Activations& a, con
   LinearInput hidden = gated;
   hidden.up = upped;
   hidden.activation = activation;
-  backend.linear(hidden, down.task(out, add_to));
+  backend.linear(hidden, down.task(out, add_to, scale));
+}
+
+void Mlp::apply(Backend& backend, const LinearInput& x, Activations& a, const Tensor& out,
+                const Tensor& add_to) const {
+  const Tensor upped = a.up.view(out.rows);
+  backend.linear(x, up.task(upped));
+  LinearInput hidden = upped;
+  hidden.activates = true;
+  hidden.activation = activation;
+  backend.linear(hidden, down.task(out, add_to, scale));
 }
 
 }  // namespace headrace

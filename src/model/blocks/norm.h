@@ -1,4 +1,5 @@
-// RMS normalisation with a learned weight (arXiv:1910.07467).
+// RMS normalisation with a learned weight (arXiv:1910.07467), and layer normalisation with a weight
+// and an optional bias (arXiv:1607.06450).
 #pragma once
 
 #include "backend/backend.h"
@@ -18,6 +19,27 @@ struct RmsNorm {
   LinearInput input(const Tensor& x) const {
     LinearInput out = x;
     out.norm = weight.view();
+    out.norm_eps = eps;
+    return out;
+  }
+};
+
+struct LayerNorm {
+  Buffer weight;  ///< [1, features]
+  Buffer bias;    ///< [1, features], or empty
+  float eps = 0;
+
+  /// (x - mean) / sqrt(variance + eps) * weight + bias, row by row; x and out may be the same.
+  void apply(Backend& backend, const Tensor& x, const Tensor& out) const {
+    backend.layer_norm(x, weight.view(), bias.view(), eps, out);
+  }
+
+  /// The same as the input of products.
+  LinearInput input(const Tensor& x) const {
+    LinearInput out = x;
+    out.norm = weight.view();
+    out.norm_bias = bias.view();
+    out.centers = true;
     out.norm_eps = eps;
     return out;
   }
