@@ -46,6 +46,11 @@ Result<std::optional<T>> get_exact(const MetaValue* value, std::string_view key,
 
 }  // namespace
 
+std::string Metadata::place_of(std::string_view key) const {
+  const auto found = origins_.find(key);
+  return found == origins_.end() ? std::string(key) : found->second;
+}
+
 const MetaValue* Metadata::find(std::string_view key) const {
   const auto found = values_.find(key);
   return found == values_.end() ? nullptr : &found->second;

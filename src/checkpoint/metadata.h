@@ -28,6 +28,12 @@ class Metadata {
   void set(std::string key, MetaValue value) {
     values_.insert_or_assign(std::move(key), std::move(value));
   }
+  /// Where a key that is no key of the file comes from, for messages.
+  void set_origin(std::string key, std::string origin) {
+    origins_.insert_or_assign(std::move(key), std::move(origin));
+  }
+  /// The origin of a key, or the key.
+  std::string place_of(std::string_view key) const;
   const MetaValue* find(std::string_view key) const;
   const std::map<std::string, MetaValue, std::less<>>& values() const { return values_; }
 
@@ -44,6 +50,7 @@ class Metadata {
 
  private:
   std::map<std::string, MetaValue, std::less<>> values_;
+  std::map<std::string, std::string, std::less<>> origins_;
 };
 
 }  // namespace headrace
