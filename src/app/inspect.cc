@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <utility>
 
 #include "app/memory_plan.h"
+#include "app/model_files.h"
 #include "app/weight_needs.h"
 #include "base/os/system_limits.h"
 #include "model/registry.h"
@@ -15,20 +15,14 @@
 namespace headrace {
 namespace {
 
-int64_t num_elements(const CheckpointTensor& tensor) {
-  int64_t count = 1;
-  for (const int64_t dim : tensor.shape) count *= dim;  // checked when the file was opened
-  return count;
-}
-
 std::vector<FormatShare> shares_of(const Checkpoint& checkpoint) {
   std::array<FormatShare, 256> by_format{};
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     FormatShare& share = by_format.at(static_cast<size_t>(tensor.format));
     share.format = tensor.format;
     ++share.num_tensors;
-    share.num_parameters += num_elements(tensor);
-    share.bytes += tensor.data.size();
+    share.num_parameters += tensor.num_elements();
+    share.bytes += tensor.num_bytes();
   }
   std::vector<FormatShare> shares;
   for (const FormatShare& share : by_format) {
@@ -67,13 +61,8 @@ InspectedMemory plan(const Inspection& seen, const ModelConfig& config,
 }  // namespace
 
 Result<Inspection> inspect_model(const std::string& path, const InspectOptions& options) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return Error{ErrorCode::unsupported, "a directory; only files can be inspected", path,
-                 "give a GGUF file, or a name from headrace list"};
-  }
   Inspection seen;
-  HEADRACE_ASSIGN(seen.checkpoint, open_checkpoint(path));
+  HEADRACE_ASSIGN(seen.checkpoint, open_model_files(path));
   const Metadata& metadata = seen.checkpoint->metadata();
   seen.architecture = string_or_empty(metadata, "general.architecture");
   seen.name = string_or_empty(metadata, "general.name");
@@ -84,8 +73,9 @@ Result<Inspection> inspect_model(const std::string& path, const InspectOptions& 
       tokens.ok() && tokens->has_value()) {
     seen.vocab_size = static_cast<int64_t>((*tokens)->size());
   }
+  if (seen.checkpoint->is_directory()) seen.vocab_size = embedding_rows(*seen.checkpoint);
   if (options.with_tokenizer && seen.vocab_size > 0) {
-    const auto tokenizer = make_tokenizer(metadata, TokenizerOptions{});
+    const auto tokenizer = tokenizer_of(*seen.checkpoint, TokenizerOptions{});
     if (tokenizer.ok()) {
       seen.tokenizer = (*tokenizer)->description();
       seen.tokenizer_digest = (*tokenizer)->fingerprint().digest;

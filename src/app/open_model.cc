@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/model_files.h"
 #include "app/model_fingerprint.h"
 #include "app/open_stages.h"
 #include "engine/engine_impl.h"
@@ -43,13 +44,14 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
                                                         const std::string& pre_tokenizer) {
   const TokenizerOptions options{pre_tokenizer};
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    auto tokenizer = open_hf_tokenizer(path, options);
+  const auto has = [&](const char* name) { return fs::exists(fs::path(path) / name, ignored); };
+  if (fs::is_directory(path, ignored) && (has("tokenizer.json") || !has("config.json"))) {
+    auto tokenizer = open_hf_tokenizer(path, options);  // without a look at weights
     if (!tokenizer.ok()) return in_file(std::move(tokenizer).error(), path);
     return tokenizer;
   }
-  HEADRACE_ASSIGN(auto checkpoint, open_checkpoint(path));
-  auto tokenizer = make_tokenizer(checkpoint->metadata(), options);
+  HEADRACE_ASSIGN(auto checkpoint, open_model_files(path));
+  auto tokenizer = tokenizer_of(*checkpoint, options);
   if (!tokenizer.ok()) return in_file(std::move(tokenizer).error(), path);
   // The vocabulary's strings may lie in the mapped file: both live and die together.
   struct Holder {

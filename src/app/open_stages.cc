@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/model_files.h"
 #include "app/weight_needs.h"
 #include "backend/cpu/cpu_backend.h"
 #include "base/os/system_limits.h"
@@ -27,19 +28,6 @@ Result<std::unique_ptr<Backend>> start_backend(Isa isa, int num_threads,
                  "cannot start " + std::to_string(num_threads) + " threads: " + fault.what(), "",
                  "ask for fewer with -t"};
   }
-}
-
-/// A readable error for what is no model file at all.
-Result<void> check_path(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return {};
-  if (fs::exists(fs::path(path) / "tokenizer.json", ignored)) {
-    return Error{ErrorCode::unsupported,
-                 "a Hugging Face directory; of these only the tokenizer can be used", path,
-                 "give a GGUF file of the model"};
-  }
-  return Error{ErrorCode::io_error, "a directory, not a model file", path,
-               "give a GGUF file, or a name from headrace list"};
 }
 
 Result<void> check_weights(const Checkpoint& checkpoint) {
@@ -147,6 +135,13 @@ int num_threads_of(const OpenOptions& options, std::vector<std::string>& warning
   return threads_to_use(options.num_threads, warnings);
 }
 
+/// What a model is called where nobody says: its file without the ending, or its directory.
+std::string name_of_model(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return fs::path(path).stem().string();
+  return fs::path(path + "/").parent_path().filename().string();
+}
+
 }  // namespace
 
 Result<Isa> isa_of(const OpenOptions& options) {
@@ -182,20 +177,19 @@ int threads_to_use(int num_wanted, std::vector<std::string>& warnings) {
 Result<ModelOpening> begin_opening(const std::string& path, const OpenOptions& options) {
   HEADRACE_TRY(check_options(options));
   HEADRACE_ASSIGN(const Isa isa, isa_of(options));
-  HEADRACE_TRY(check_path(path));
   ModelOpening opening;
   opening.opened = std::make_unique<OpenedModel>();
   OpenedModel& opened = *opening.opened;
   opened.path = path;
   opened.options = options;
-  if (opened.options.name.empty()) opened.options.name = fs::path(path).stem().string();
+  if (opened.options.name.empty()) opened.options.name = name_of_model(path);
   opened.isa = isa;
   HEADRACE_ASSIGN(opened.kv_type, kv_type_of(options, isa));
-  HEADRACE_ASSIGN(opened.checkpoint, open_checkpoint(path));
+  HEADRACE_ASSIGN(opened.checkpoint, open_model_files(path));
   HEADRACE_TRY(check_weights(*opened.checkpoint));
 
-  HEADRACE_ASSIGN(opened.tokenizer, make_tokenizer(opened.checkpoint->metadata(),
-                                                   TokenizerOptions{options.pre_tokenizer}));
+  HEADRACE_ASSIGN(opened.tokenizer,
+                  tokenizer_of(*opened.checkpoint, TokenizerOptions{options.pre_tokenizer}));
   HEADRACE_ASSIGN(auto recognized, recognize(*opened.checkpoint));
   // The tokenizer has its own copy of the vocabulary, a few megabytes.
   opened.checkpoint->release_all();

@@ -26,12 +26,12 @@ void set_weight_needs(MemoryNeeds& needs, const Checkpoint& checkpoint,
   uint64_t widest = 0;  // bytes of a matrix' row as floats
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     if (placement.pack) {
-      const uint64_t bytes = placement.as_floats ? float_bytes(tensor) : tensor.data.size();
+      const uint64_t bytes = placement.as_floats ? float_bytes(tensor) : tensor.num_bytes();
       needs.weight_bytes = saturating_add(needs.weight_bytes, bytes);
     } else if (tensor.shape.size() < 2) {
       needs.weight_bytes = saturating_add(needs.weight_bytes, float_bytes(tensor));
     } else {
-      needs.file_bytes = saturating_add<uint64_t>(needs.file_bytes, tensor.data.size());
+      needs.file_bytes = saturating_add<uint64_t>(needs.file_bytes, tensor.num_bytes());
       widest = std::max(widest, saturating_mul<uint64_t>(static_cast<uint64_t>(tensor.shape.back()),
                                                          sizeof(float)));
     }

@@ -96,7 +96,7 @@ nlohmann::json inspection_json(const Inspection& seen) {
     tensors.push_back({{"name", tensor.name},
                        {"format", format_traits(tensor.format).name},
                        {"shape", tensor.shape},
-                       {"bytes", tensor.data.size()}});
+                       {"bytes", tensor.num_bytes()}});
   }
   auto formats = nlohmann::json::array();
   for (const FormatShare& share : seen.formats) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/model_files.h"
 #include "base/clock.h"
 #include "base/os/terminal.h"
 #include "cli/commands.h"
@@ -51,7 +52,7 @@ Result<nlohmann::ordered_json> read_messages(const std::string& path) {
 
 /// The template of a model's file.
 Result<std::string> template_of_model(const std::string& path) {
-  HEADRACE_ASSIGN(const auto checkpoint, open_checkpoint(path));
+  HEADRACE_ASSIGN(const auto checkpoint, open_model_files(path));
   HEADRACE_ASSIGN(const auto source, checkpoint->metadata().get_string("tokenizer.chat_template"));
   if (source) return std::string(*source);
   return Error{ErrorCode::unsupported, "the model has no chat template", path,

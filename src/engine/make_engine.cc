@@ -144,6 +144,7 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& w
                                               .block_tokens = options.block_tokens,
                                               .max_step_rows = options.chunk_tokens,
                                               .max_sequences = options.max_sequences};
+    model.set_context(options.context);
     EngineParts parts;
     parts.runner = std::make_unique<BackendRunner>(model, runner_options, num_blocks, *clock);
     parts.clock = clock;

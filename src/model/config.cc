@@ -46,14 +46,21 @@ RopeConfig read_rope(ConfigReader& reader, int64_t head_dim, int64_t context_len
   if (rope.factor <= 0) rope.factor = 1;  // 0 means "not scaled"
   rope.original_context =
       reader.optional_int("rope.scaling.original_context_length", 0, kMaxContext, 0);
-  if (type == "none") {
-    rope.scaling = RopeConfig::Scaling::none;
+  if (type == "none" || type == "longrope") {
+    // Files with longrope have two tensors of divisors, and may not name the type.
+    rope.scaling = type == "none" ? RopeConfig::Scaling::none : RopeConfig::Scaling::longrope;
+    rope.attention_factor = reader.optional_float("rope.scaling.attn_factor", 0, 1);
+    if (rope.original_context == 0) rope.original_context = context_length;
   } else if (type == "linear") {
     rope.scaling = RopeConfig::Scaling::linear;
+  } else if (type == "dynamic") {
+    rope.scaling = RopeConfig::Scaling::dynamic;
+    if (rope.original_context == 0) rope.original_context = context_length;
   } else if (type == "yarn") {
     rope.scaling = RopeConfig::Scaling::yarn;
     rope.beta_fast = reader.optional_float("rope.scaling.yarn_beta_fast", 0x1.0p-10, 32);
     rope.beta_slow = reader.optional_float("rope.scaling.yarn_beta_slow", 0x1.0p-10, 1);
+    rope.truncates = reader.optional_bool("rope.scaling.yarn_truncate", true);
     rope.attention_factor = yarn_attention_factor(rope.factor) *
                             reader.optional_float("rope.scaling.attn_factor", 0, 1) *
                             reader.optional_float("rope.scaling.yarn_attn_factor", 0, 1);
@@ -66,7 +73,7 @@ RopeConfig read_rope(ConfigReader& reader, int64_t head_dim, int64_t context_len
     if (rope.original_context == 0) rope.original_context = context_length;
   } else {
     reader.fail(ErrorCode::unsupported, "rope.scaling.type",
-                "expected none, linear or yarn, found '" + type + "'");
+                "expected none, linear, dynamic, yarn or longrope, found '" + type + "'");
   }
   return rope;
 }
@@ -81,7 +88,7 @@ std::optional<T> ConfigReader::take(Result<std::optional<T>> result) {
 }
 
 void ConfigReader::fail(ErrorCode code, std::string_view name, std::string message) {
-  if (!error_) error_ = Error{code, std::move(message), key(name), ""};
+  if (!error_) error_ = Error{code, std::move(message), metadata_.place_of(key(name)), ""};
 }
 
 void ConfigReader::missing(std::string_view name) {
@@ -145,7 +152,8 @@ std::vector<int64_t> ConfigReader::optional_ints(std::string_view name) {
   return take(metadata_.get_ints(key(name))).value_or(std::vector<int64_t>());
 }
 
-ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architecture) {
+ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architecture, NormKind norm,
+                                PositionKind positions) {
   ModelConfig config;
   config.architecture = architecture;
   config.context_length = reader.required_int("context_length", 1, kMaxContext);
@@ -155,8 +163,10 @@ ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architect
   config.num_heads = reader.required_int("attention.head_count", 1, kMaxSize);
   config.num_kv_heads =
       reader.optional_int("attention.head_count_kv", 1, kMaxSize, config.num_heads);
-  config.norm_eps =
-      static_cast<float>(reader.required_float("attention.layer_norm_rms_epsilon", 0));
+  config.norm = norm;
+  config.norm_eps = static_cast<float>(reader.required_float(
+      norm == NormKind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
+      0));
   if (config.num_heads % config.num_kv_heads != 0) {
     reader.fail(ErrorCode::corrupt_data, "attention.head_count_kv",
                 "expected a divisor of the " + std::to_string(config.num_heads) + " heads, found " +
@@ -191,8 +201,31 @@ ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architect
   config.attention_scale = static_cast<float>(scale > 0 ? scale : default_scale);
   config.window = reader.optional_int("attention.sliding_window", 0, kMaxContext, 0);
   config.is_window_layer.assign(static_cast<size_t>(config.num_layers), config.window > 0);
-  config.rope = read_rope(reader, config.head_dim, config.context_length);
+  if (positions == PositionKind::rotary) {
+    config.rope = read_rope(reader, config.head_dim, config.context_length);
+  }
   return config;
+}
+
+void read_window_layers(ConfigReader& reader, ModelConfig& config, int64_t default_period) {
+  // Far above any; models may have fewer layers than the period, none of which sees everything
+  // then.
+  constexpr int64_t kMaxPeriod = 4096;
+  constexpr std::string_view kKey = "attention.sliding_window_pattern";
+  const std::vector<int64_t> flags = reader.optional_ints(kKey);
+  const int64_t period =
+      flags.empty() ? reader.optional_int(kKey, 1, kMaxPeriod, default_period) : 0;
+  if (period == 0 && static_cast<int64_t>(flags.size()) != config.num_layers) {
+    reader.fail(ErrorCode::corrupt_data, kKey,
+                "expected one entry for each of the " + std::to_string(config.num_layers) +
+                    " layers, found " + std::to_string(flags.size()));
+    return;
+  }
+  for (int64_t i = 0; i < config.num_layers; ++i) {
+    const auto at = static_cast<size_t>(i);
+    config.is_window_layer[at] =
+        config.window > 0 && (period > 0 ? (i + 1) % period != 0 : flags[at] != 0);
+  }
 }
 
 }  // namespace headrace

@@ -15,6 +15,8 @@
 
 namespace headrace {
 
+enum class NormKind : uint8_t { rms, layer };
+
 struct ModelConfig {
   std::string architecture;
   int64_t context_length = 0;
@@ -24,12 +26,20 @@ struct ModelConfig {
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
+  NormKind norm = NormKind::rms;
   float norm_eps = 0;
-  float attention_scale = 0;              ///< scores are multiplied by it
-  float attention_soft_cap = 0;           ///< 0: none
-  float final_soft_cap = 0;               ///< 0: none
-  int64_t window = 0;                     ///< keys a window layer sees; 0: no layer has a window
-  std::vector<bool> is_window_layer;      ///< one a layer
+  float attention_scale = 0;          ///< scores are multiplied by it
+  float attention_soft_cap = 0;       ///< 0: none
+  float final_soft_cap = 0;           ///< 0: none
+  int64_t window = 0;                 ///< keys a window layer sees; 0: no layer has a window
+  std::vector<bool> is_window_layer;  ///< one a layer
+  std::vector<bool> has_positions;    ///< layers that rotate; empty: all
+  float embedding_scale = 1;          ///< the embedding is multiplied by it
+  float residual_scale = 1;           ///< what a block adds is multiplied by it
+  float logit_scale = 1;              ///< logits are multiplied by it
+  float qkv_limit = 0;                ///< queries, keys and values are clamped to it; 0: not
+  Activation activation = Activation::silu;
+  bool is_parallel = false;               ///< attention and feed-forward read the same rows
   RopeConfig rope;                        ///< of layers without a window
   std::optional<RopeConfig> rope_window;  ///< of window layers, where it differs
 };
@@ -69,9 +79,21 @@ class ConfigReader {
   std::optional<Error> error_;
 };
 
+/// How positions reach a model.
+enum class PositionKind : uint8_t {
+  rotary,
+  absolute,  ///< added to the embedding: config.rope.dims is 0
+};
+
 /// What all decoder-only transformers share: sizes, heads, norm, rotary embedding and its scaling.
 /// Mixture-of-experts, unequal key and value sizes and bidirectional models are `unsupported`.
 /// Keys: the GGUF specification, "Standardized key-value pairs".
-ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architecture);
+ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architecture,
+                                NormKind norm = NormKind::rms,
+                                PositionKind positions = PositionKind::rotary);
+
+/// Sets is_window_layer by "attention.sliding_window_pattern": a flag for each layer, or a period,
+/// of which the last layer sees everything. `default_period`: where the file says nothing.
+void read_window_layers(ConfigReader& reader, ModelConfig& config, int64_t default_period);
 
 }  // namespace headrace

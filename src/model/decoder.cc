@@ -1,6 +1,7 @@
 // See decoder.h.
 #include "model/decoder.h"
 
+#include <array>
 #include <utility>
 
 namespace headrace {
@@ -29,18 +30,36 @@ ActivationSizes activation_sizes_of(const ModelConfig& config, int64_t vocab_siz
           .vocab = vocab_size};
 }
 
+namespace {
+
+/// The rotary embedding of layers without a window, with the divisors that the file holds.
+std::optional<Rope> load_rope(Loader& load, const RopeConfig& config) {
+  if (config.dims == 0) return std::nullopt;
+  const int64_t pairs = config.dims / 2;
+  if (config.scaling == RopeConfig::Scaling::longrope || load.has("rope_factors_long")) {
+    const LongRopeDivisors divisors{load.divisors("rope_factors_short", pairs),
+                                    load.divisors("rope_factors_long", pairs)};
+    // A tensor that is missing has been noted.
+    if (divisors.short_context.empty() || divisors.long_context.empty()) return std::nullopt;
+    return Rope(load.backend(), config, divisors);
+  }
+  return Rope(load.backend(), config, load.optional_divisors("rope_freqs", pairs));
+}
+
+}  // namespace
+
 Decoder::Decoder(ModelConfig config, Loader& load)
-    : config_(std::move(config)),
-      backend_(load.backend()),
-      rope_(backend_, config_.rope, load.optional_divisors("rope_freqs", config_.rope.dims / 2)) {
+    : config_(std::move(config)), backend_(load.backend()), rope_(load_rope(load, config_.rope)) {
   if (config_.rope_window) rope_window_.emplace(backend_, *config_.rope_window, std::span<float>());
-  embedding_.table = load.table("token_embd", config_.embedding_length,
-                                !load.has("output") && config_.final_soft_cap == 0);
-  head_.norm = load.norm("output_norm", config_.embedding_length, config_.norm_eps);
+  const bool finds_top = config_.final_soft_cap == 0;
+  embedding_.table =
+      load.table("token_embd", config_.embedding_length, !load.has("output") && finds_top);
+  embedding_.scale = config_.embedding_scale;
+  head_.norm = load_norm(load, "output_norm");
+  head_.scale = config_.logit_scale;
   head_.soft_cap = config_.final_soft_cap;
   if (load.has("output")) {
-    head_.own =
-        load.head("output", vocab_size(), config_.embedding_length, config_.final_soft_cap == 0);
+    head_.own = load.head("output", vocab_size(), config_.embedding_length, finds_top);
   } else {
     head_.tied = embedding_.table.get();
   }
@@ -51,24 +70,61 @@ Decoder::Decoder(ModelConfig config, Loader& load)
       std::make_unique<Activations>(backend_, activation_sizes_of(config_, vocab_size()));
 }
 
+Norm Decoder::load_norm(Loader& load, const std::string& name) const {
+  const int64_t embedding = config_.embedding_length;
+  if (config_.norm == NormKind::layer) return load.layer_norm(name, embedding, config_.norm_eps);
+  return load.norm(name, embedding, config_.norm_eps);
+}
+
 AttentionBlock Decoder::load_attention(Loader& load, int64_t index) const {
   const int64_t dim = config_.head_dim;
   const int64_t embedding = config_.embedding_length;
-  const HeadRows query_rows{config_.num_heads, dim, config_.rope.dims};
-  const HeadRows key_rows{config_.num_kv_heads, dim, config_.rope.dims};
+  const int64_t query_size = config_.num_heads * dim;
+  const int64_t key_size = config_.num_kv_heads * dim;
   AttentionBlock out;
-  out.q = load.rope_linear(layer_tensor(index, "attn_q"), query_rows, embedding);
-  out.k = load.rope_linear(layer_tensor(index, "attn_k"), key_rows, embedding);
-  out.v = load.linear(layer_tensor(index, "attn_v"), config_.num_kv_heads * dim, embedding);
-  out.output = load.linear(layer_tensor(index, "attn_output"), embedding, config_.num_heads * dim);
+  if (load.has(layer_tensor(index, "attn_qkv"))) {
+    const std::array sizes = {query_size, key_size, key_size};
+    auto parts = load.fused_linear(layer_tensor(index, "attn_qkv"), sizes, embedding);
+    out.q = std::move(parts[0]);
+    out.k = std::move(parts[1]);
+    out.v = std::move(parts[2]);
+  } else {
+    const HeadRows query_rows{config_.num_heads, dim, config_.rope.dims};
+    const HeadRows key_rows{config_.num_kv_heads, dim, config_.rope.dims};
+    out.q = load.rope_linear(layer_tensor(index, "attn_q"), query_rows, embedding);
+    out.k = load.rope_linear(layer_tensor(index, "attn_k"), key_rows, embedding);
+    out.v = load.linear(layer_tensor(index, "attn_v"), key_size, embedding);
+  }
+  out.output = load.linear(layer_tensor(index, "attn_output"), embedding, query_size);
+  out.output_scale = config_.residual_scale;
+  out.qkv_limit = config_.qkv_limit;
   out.params = {.num_heads = config_.num_heads,
                 .num_kv_heads = config_.num_kv_heads,
                 .head_dim = dim,
                 .scale = config_.attention_scale,
                 .soft_cap = config_.attention_soft_cap,
-                .window = config_.is_window_layer[static_cast<size_t>(index)] ? config_.window : 0,
+                .window = is_window(static_cast<size_t>(index)) ? config_.window : 0,
                 .causal = true};
   return out;
+}
+
+void Decoder::load_row_norms(Loader& load, int64_t index, AttentionBlock& attention) const {
+  const int64_t dim = config_.head_dim;
+  attention.q_row_norm =
+      load.norm(layer_tensor(index, "attn_q_norm"), config_.num_heads * dim, config_.norm_eps);
+  attention.k_row_norm =
+      load.norm(layer_tensor(index, "attn_k_norm"), config_.num_kv_heads * dim, config_.norm_eps);
+}
+
+void Decoder::turn(std::span<const int32_t> positions) {
+  angles_ = rope_ ? rope_->angles(positions) : Tensor();
+  window_angles_ = rope_window_ ? rope_window_->angles(positions) : angles_;
+}
+
+const Tensor& Decoder::angles_of(size_t index) const {
+  static const Tensor none;
+  if (!config_.has_positions.empty() && !config_.has_positions[index]) return none;
+  return is_window(index) ? window_angles_ : angles_;
 }
 
 WeightWork Decoder::weight_work() const {
@@ -93,9 +149,13 @@ Result<void> Decoder::check_weights() const {
   return files_->check_unchanged();
 }
 
+void Decoder::set_context(int64_t max_tokens) {
+  if (rope_) rope_->set_context(max_tokens);
+}
+
 void Decoder::reserve(int64_t max_rows, int64_t max_logit_rows) {
   if (max_rows > activations_->max_rows()) {
-    rope_.reserve(max_rows);
+    if (rope_) rope_->reserve(max_rows);
     if (rope_window_) rope_window_->reserve(max_rows);
   }
   activations_->reserve(max_rows, max_logit_rows);

@@ -30,6 +30,7 @@ class Decoder : public Model {
   Backend& backend() const final { return backend_; }
   std::span<const CacheSpec> cache_specs() const final { return cache_specs_; }
   void reserve(int64_t max_rows, int64_t max_logit_rows) final;
+  void set_context(int64_t max_tokens) final;
 
   WeightWork weight_work() const final;
   Result<void> check_weights() const final;
@@ -48,8 +49,20 @@ class Decoder : public Model {
   /// frequencies of the rotary embedding.
   Decoder(ModelConfig config, Loader& load);
 
-  /// q, k, v and output projections of layer `index` under GGUF's names, without norms.
+  /// A norm of the config's kind over the embedding's features.
+  Norm load_norm(Loader& load, const std::string& name) const;
+
+  /// q, k, v and output projections of layer `index` under GGUF's names, without norms. Where the
+  /// file has "attn_qkv", q, k and v are taken out of it.
   AttentionBlock load_attention(Loader& load, int64_t index) const;
+
+  /// Norms of queries and keys over all heads together, "attn_q_norm" and "attn_k_norm".
+  void load_row_norms(Loader& load, int64_t index, AttentionBlock& attention) const;
+
+  /// The angles of layer `index` in this step, after turn(); without data where it does not rotate.
+  const Tensor& angles_of(size_t index) const;
+  /// Computes them, at the begin of a step.
+  void turn(std::span<const int32_t> positions);
 
   /// The cache of layer `index` in this step and its place there.
   const StepCache& cache_of(const StepInput& step, size_t index) const {
@@ -64,12 +77,15 @@ class Decoder : public Model {
   Backend& backend_;
   Embedding embedding_;
   OutputHead head_;
-  Rope rope_;                        ///< layers without a window, or all
+  std::optional<Rope> rope_;         ///< layers without a window, or all; none: no rotation
   std::optional<Rope> rope_window_;  ///< window layers, where it differs
   std::unique_ptr<Activations> activations_;
 
  private:
+  bool is_window(size_t index) const { return config_.is_window_layer[index]; }
+
   std::vector<CacheSpec> cache_specs_;
+  Tensor angles_, window_angles_;  ///< of the step
   CacheGroups groups_;
   ModelInfo info_;
   int64_t matrix_elements_ = 0;

@@ -23,7 +23,9 @@ Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backe
                  .embedding_length = config.embedding_length,
                  .end_tokens = options.end_tokens};
 
-  Loader loader(checkpoint, backend, architecture.gguf_rope_rows, options);
+  const RopeRows rope_rows =
+      checkpoint.keeps_rope_halves() ? RopeRows::halves : architecture.gguf_rope_rows;
+  Loader loader(checkpoint, backend, rope_rows, options);
   std::unique_ptr<Decoder> model = architecture.load(std::move(config), loader);
   HEADRACE_TRY(loader.finish());
   info.vocab_size = model->vocab_size();

@@ -172,7 +172,7 @@ TEST(LoadModel, FaultsOfTheMetadataNameTheKey) {
   };
   const std::vector<Fault> faults = {
       {"llama.rope.scaling.type", ErrorCode::unsupported,
-       [](auto& f) { f.add("llama.rope.scaling.type", "longrope"); }},
+       [](auto& f) { f.add("llama.rope.scaling.type", "spiral"); }},
       {"llama.rope.scaling.factor", ErrorCode::corrupt_data,
        [](auto& f) { f.add("llama.rope.scaling.factor", -2.0F); }},
       {"llama.rope.scaling.factor", ErrorCode::corrupt_data,

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "model/head_norms.h"
@@ -62,7 +64,7 @@ Loader::Loader(const Checkpoint& checkpoint, Backend& backend, RopeRows rope_row
                const LoadModelOptions& options)
     : checkpoint_(checkpoint), backend_(backend), rope_rows_(rope_rows), options_(options) {
   was_read_.assign(checkpoint.tensors().size(), false);
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) total_bytes_ += tensor.data.size();
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) total_bytes_ += tensor.num_bytes();
 }
 
 bool Loader::has(std::string_view name) const {
@@ -90,32 +92,37 @@ const CheckpointTensor* Loader::take(const std::string& name, std::span<const in
 }
 
 void Loader::done_with(const CheckpointTensor& tensor) {
-  int64_t elements = 1;
-  for (const int64_t extent : tensor.shape) elements *= extent;  // checked when the file was opened
-  num_parameters_ += elements;
-  done_bytes_ += tensor.data.size();
+  num_parameters_ += tensor.num_elements();
+  done_bytes_ += tensor.num_bytes();
   checkpoint_.release(tensor);
   if (options_.progress) options_.progress(done_bytes_, total_bytes_);
 }
 
-std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int64_t cols,
-                                     std::span<const int32_t> row_order, bool finds_top) {
-  const std::array shape = {rows, cols};
-  const CheckpointTensor* tensor = take(name, shape);
-  if (tensor == nullptr) return nullptr;
-  const int64_t found_rows = tensor->shape.size() < 2 ? 1 : *(tensor->shape.end() - 2);
+std::span<const std::byte> Loader::read(const CheckpointTensor& tensor) {
+  auto bytes = checkpoint_.read(tensor);
+  if (bytes.ok()) return *bytes;
+  if (!error_) error_ = std::move(bytes).error();
+  return {};
+}
+
+std::unique_ptr<Matrix> Loader::pack_rows(const CheckpointTensor& tensor, int64_t rows,
+                                          std::span<const std::byte> data,
+                                          std::span<const int32_t> row_order, bool finds_top) {
   // The embedding may be most of the file: its pages go back while it is packed.
-  const auto release = [&](std::span<const std::byte> part) {
-    CheckpointTensor read = *tensor;
-    read.data = part;
-    checkpoint_.release(read);
-  };
-  auto packed = backend_.pack({.format = tensor->format,
-                               .rows = found_rows,
-                               .cols = cols,
-                               .data = tensor->data,
+  std::function<void(std::span<const std::byte>)> release;
+  if (!tensor.is_made) {
+    release = [&](std::span<const std::byte> part) {
+      CheckpointTensor done = tensor;
+      done.data = part;
+      checkpoint_.release(done);
+    };
+  }
+  auto packed = backend_.pack({.format = tensor.format,
+                               .rows = rows,
+                               .cols = tensor.shape.back(),
+                               .data = data,
                                .row_order = row_order,
-                               .name = name,
+                               .name = tensor.name,
                                .data_stays = !options_.pack,
                                .release = release,
                                .finds_top = finds_top});
@@ -125,7 +132,6 @@ std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int6
   }
   packed_bytes_ += (*packed)->bytes();
   matrix_elements_ += (*packed)->rows() * (*packed)->cols();
-  done_with(*tensor);
   return std::move(packed).value();
 }
 
@@ -138,13 +144,62 @@ Buffer Loader::vector(const std::string& name, int64_t size) {
   return out;
 }
 
+std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int64_t cols,
+                                     std::span<const int32_t> row_order, bool finds_top) {
+  const std::array shape = {rows, cols};
+  const CheckpointTensor* tensor = take(name, shape);
+  if (tensor == nullptr) return nullptr;
+  const std::span<const std::byte> data = read(*tensor);
+  if (error_) return nullptr;
+  const int64_t found_rows = tensor->shape.size() < 2 ? 1 : *(tensor->shape.end() - 2);
+  auto packed = pack_rows(*tensor, found_rows, data, row_order, finds_top);
+  if (packed) done_with(*tensor);
+  return packed;
+}
+
 std::vector<float> Loader::decode(const CheckpointTensor& tensor) {
   const FormatTraits& traits = format_traits(tensor.format);
-  const size_t num_blocks = tensor.data.size() / traits.block_bytes;
-  std::vector<float> values(num_blocks * traits.block_elements);
-  traits.decode(tensor.data.data(), values.data(), num_blocks);
+  const std::span<const std::byte> data = read(tensor);
+  const size_t num_blocks = data.size() / traits.block_bytes;
+  std::vector<float> values(static_cast<size_t>(tensor.num_elements()));
+  if (error_) return values;
+  traits.decode(data.data(), values.data(), num_blocks);
   done_with(tensor);
   return values;
+}
+
+std::vector<Linear> Loader::fused_linear(const std::string& name,
+                                         std::span<const int64_t> part_rows, int64_t cols) {
+  std::vector<Linear> parts(part_rows.size());
+  const int64_t rows = std::accumulate(part_rows.begin(), part_rows.end(), int64_t{0});
+  const std::array shape = {rows, cols};
+  const CheckpointTensor* tensor = take(name + ".weight", shape);
+  if (tensor == nullptr) return parts;
+  const std::span<const std::byte> data = read(*tensor);
+  if (error_) return parts;
+  const size_t row_bytes = data.size() / static_cast<size_t>(rows);
+  size_t begin = 0;
+  for (size_t i = 0; i < parts.size() && !error_; ++i) {
+    const size_t bytes = static_cast<size_t>(part_rows[i]) * row_bytes;
+    parts[i].weight = pack_rows(*tensor, part_rows[i], data.subspan(begin, bytes), {}, false);
+    begin += bytes;
+  }
+  if (error_) return parts;
+  done_with(*tensor);
+
+  const std::string bias_name = name + ".bias";
+  if (checkpoint_.find(bias_name) == nullptr) return parts;
+  const std::array bias_shape = {rows};
+  const CheckpointTensor* bias_tensor = take(bias_name, bias_shape);
+  if (bias_tensor == nullptr) return parts;
+  const std::vector<float> bias = decode(*bias_tensor);
+  const float* from = bias.data();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].bias = backend_.upload({from, static_cast<size_t>(part_rows[i])});
+    packed_bytes_ += parts[i].bias.bytes();
+    from += part_rows[i];
+  }
+  return parts;
 }
 
 Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t cols,
@@ -184,6 +239,26 @@ std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols, boo
   return pack(name + ".weight", -1, cols, {}, finds_top);
 }
 
+std::unique_ptr<Matrix> Loader::matrix(const std::string& name, int64_t rows, int64_t cols) {
+  return pack(name + ".weight", rows, cols, {});
+}
+
+std::unique_ptr<Matrix> Loader::made_matrix(const std::string& name, std::span<const float> values,
+                                            int64_t cols) {
+  auto packed = backend_.pack({.format = Format::f32,
+                               .rows = static_cast<int64_t>(values.size()) / cols,
+                               .cols = cols,
+                               .data = std::as_bytes(values),
+                               .row_order = {},
+                               .name = name});
+  if (packed.ok()) {
+    packed_bytes_ += (*packed)->bytes();
+    return std::move(packed).value();
+  }
+  if (!error_) error_ = std::move(packed).error();
+  return nullptr;
+}
+
 RmsNorm Loader::norm(const std::string& name, int64_t features, float eps) {
   RmsNorm out;
   out.eps = eps;
@@ -196,6 +271,18 @@ LayerNorm Loader::layer_norm(const std::string& name, int64_t features, float ep
   out.eps = eps;
   out.weight = vector(name + ".weight", features);
   if (checkpoint_.find(name + ".bias") != nullptr) out.bias = vector(name + ".bias", features);
+  return out;
+}
+
+HeadLayerNorm Loader::head_layer_norm(const std::string& name, int64_t heads, int64_t head_dim,
+                                      float eps) {
+  HeadLayerNorm out;
+  out.eps = eps;
+  const std::array shape = {heads, head_dim};
+  if (const CheckpointTensor* tensor = take(name + ".weight", shape)) {
+    out.weight = backend_.upload(decode(*tensor));
+    packed_bytes_ += out.weight.bytes();
+  }
   return out;
 }
 
@@ -217,8 +304,11 @@ std::pair<RmsNorm, RmsNorm> Loader::head_norms(const std::string& q_name, const 
 }
 
 std::vector<float> Loader::optional_divisors(const std::string& name, int64_t size) {
+  return has(name) ? divisors(name, size) : std::vector<float>();
+}
+
+std::vector<float> Loader::divisors(const std::string& name, int64_t size) {
   const std::string full_name = name + ".weight";
-  if (checkpoint_.find(full_name) == nullptr) return {};
   const std::array shape = {size};
   const CheckpointTensor* tensor = take(full_name, shape);
   if (tensor == nullptr) return {};

@@ -49,20 +49,34 @@ class Loader {
 
   /// A projection [rows, cols], with its bias if the file has one.
   Linear linear(const std::string& name, int64_t rows, int64_t cols);
+  /// Projections [part rows, cols] that a file keeps as one matrix, one above the other, in this
+  /// order.
+  std::vector<Linear> fused_linear(const std::string& name, std::span<const int64_t> part_rows,
+                                   int64_t cols);
   /// A query or key projection, its rows brought to `halves` order.
   Linear rope_linear(const std::string& name, const HeadRows& heads, int64_t cols);
   /// An output head; finds_top: see WeightView.
   Linear head(const std::string& name, int64_t rows, int64_t cols, bool finds_top);
   /// A matrix [any, cols]: the file decides how many rows (the vocabulary).
   std::unique_ptr<Matrix> table(const std::string& name, int64_t cols, bool finds_top = false);
+  /// A matrix of exactly this shape that rows are taken of.
+  std::unique_ptr<Matrix> matrix(const std::string& name, int64_t rows, int64_t cols);
+  /// Such a matrix that is no file's: values of rows of `cols`, packed as they are.
+  std::unique_ptr<Matrix> made_matrix(const std::string& name, std::span<const float> values,
+                                      int64_t cols);
   RmsNorm norm(const std::string& name, int64_t features, float eps);
   /// With its bias if the file has one.
   LayerNorm layer_norm(const std::string& name, int64_t features, float eps);
+  /// A matrix [heads, head_dim] of norms' weights.
+  HeadLayerNorm head_layer_norm(const std::string& name, int64_t heads, int64_t head_dim,
+                                float eps);
   /// The norms over each head of queries and of keys, balanced (head_norms.h). Of `shape`, head_dim
   /// and rope_dims count.
   std::pair<RmsNorm, RmsNorm> head_norms(const std::string& q_name, const std::string& k_name,
                                          const HeadRows& shape, float eps);
-  /// A vector of exactly `size` positive numbers; empty if the file has none of that name.
+  /// A vector of exactly `size` positive numbers; empty after a fault.
+  std::vector<float> divisors(const std::string& name, int64_t size);
+  /// The same; empty if the file has none of that name.
   std::vector<float> optional_divisors(const std::string& name, int64_t size);
 
   /// The missing tensors; else the first fault; else the tensors that nothing read.
@@ -83,6 +97,12 @@ class Loader {
                          std::span<const int32_t> row_order, bool finds_top = false);
   /// A vector of that size, uploaded; empty, with the fault noted, if the file has none.
   Buffer vector(const std::string& name, int64_t size);
+  /// Packs rows of a tensor that was taken: `data` is theirs.
+  std::unique_ptr<Matrix> pack_rows(const CheckpointTensor& tensor, int64_t rows,
+                                    std::span<const std::byte> data,
+                                    std::span<const int32_t> row_order, bool finds_top);
+  /// A tensor's bytes; empty, with the fault noted, where they cannot be read.
+  std::span<const std::byte> read(const CheckpointTensor& tensor);
   std::vector<float> decode(const CheckpointTensor& tensor);
   void done_with(const CheckpointTensor& tensor);
   void fail(ErrorCode code, const std::string& tensor, std::string message);

@@ -68,6 +68,10 @@ class Model {
   /// Allocates activations for steps of up to max_rows rows and max_logit_rows logits.
   virtual void reserve(int64_t max_rows, int64_t max_logit_rows) = 0;
 
+  /// Sequences will have up to that many tokens (longrope asks). Before the first step of whoever
+  /// runs the model.
+  virtual void set_context(int64_t /*max_tokens*/) {}
+
   /// Runs all layers. Returns logits [logit_rows.size(), vocab], valid until the next call; none
   /// where the step was given up because it was unwanted.
   virtual Tensor forward(const StepInput& step) = 0;

@@ -1,40 +1,52 @@
-// See registry.h. To add an architecture: its file under arch/, its functions in arch/arch.h, and a
-// line in the table.
+// See registry.h. To add an architecture: its file under arch/, which defines its Architecture, and
+// its name here, once.
 #include "model/registry.h"
 
 #include <algorithm>
 #include <array>
-#include <string>
-
-#include "model/arch/arch.h"
 
 namespace headrace {
+
+#define HEADRACE_ARCHITECTURES(X)                                                               \
+  X(gemma)                                                                                      \
+  X(gemma2) X(gemma3) X(gpt2) X(granite) X(llama) X(mistral) X(olmo2) X(phi3) X(qwen2) X(qwen3) \
+      X(smollm3) X(stablelm) X(xglm)
+
+#define HEADRACE_DECLARE(name) extern const Architecture name##_architecture;
+HEADRACE_ARCHITECTURES(HEADRACE_DECLARE)
+#undef HEADRACE_DECLARE
+
 namespace {
 
-constexpr std::array kArchitectures = {
-    Architecture{"gemma3", "Gemma3ForCausalLM", RopeRows::halves, gemma3_config, load_gemma3},
-    Architecture{"llama", "LlamaForCausalLM", RopeRows::interleaved, llama_config, load_llama},
-};
-
-std::string known_architectures() {
-  std::string names;
-  for (const Architecture& one : kArchitectures) {
-    names += (names.empty() ? "" : ", ") + std::string(one.gguf_name);
-  }
-  return names;
-}
+#define HEADRACE_ENTRY(name) &name##_architecture,
+constexpr std::array kArchitectures = {HEADRACE_ARCHITECTURES(HEADRACE_ENTRY)};
+#undef HEADRACE_ENTRY
 
 }  // namespace
 
-std::span<const Architecture> architectures() {
+std::span<const Architecture* const> architectures() {
   return kArchitectures;
 }
 
 const Architecture* find_architecture(std::string_view gguf_name) {
-  const auto found = std::find_if(
-      kArchitectures.begin(), kArchitectures.end(),
-      [&](const Architecture& architecture) { return architecture.gguf_name == gguf_name; });
-  return found == kArchitectures.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(kArchitectures, gguf_name, &Architecture::gguf_name);
+  return found == kArchitectures.end() ? nullptr : *found;
+}
+
+const Architecture* find_hf_architecture(std::string_view hf_name) {
+  const auto found = std::ranges::find_if(kArchitectures, [&](const Architecture* one) {
+    return !hf_name.empty() && std::ranges::find(one->hf_names, hf_name) != one->hf_names.end();
+  });
+  return found == kArchitectures.end() ? nullptr : *found;
+}
+
+std::string known_architectures() {
+  std::string names;
+  for (const Architecture* one : kArchitectures) {
+    if (find_architecture(one->gguf_name) != one) continue;  // it shares another's name
+    names += (names.empty() ? "" : ", ") + std::string(one->gguf_name);
+  }
+  return names;
 }
 
 Result<RecognizedModel> recognize(const Checkpoint& checkpoint) {

@@ -1,30 +1,24 @@
 // The architectures of this build: one line each, in registry.cc.
 #pragma once
 
-#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "checkpoint/checkpoint.h"
 #include "headrace/result.h"
-#include "model/config.h"
-#include "model/decoder.h"
-#include "model/loader.h"
+#include "model/architecture.h"
 
 namespace headrace {
 
-struct Architecture {
-  std::string_view gguf_name;  ///< `general.architecture`
-  std::string_view hf_name;    ///< `architectures[0]` of a Hugging Face config
-  RopeRows gguf_rope_rows;     ///< order of query and key rows in GGUF files
-  ModelConfig (*read_config)(ConfigReader& reader);
-  std::unique_ptr<Decoder> (*load)(ModelConfig config, Loader& load);
-};
+std::span<const Architecture* const> architectures();
 
-std::span<const Architecture> architectures();
-
-/// Null if this build does not know it.
+/// Null if this build does not know it. Several may share a GGUF name; the first is found.
 const Architecture* find_architecture(std::string_view gguf_name);
+const Architecture* find_hf_architecture(std::string_view hf_name);
+
+/// GGUF's names of all, for messages: "gemma3, llama".
+std::string known_architectures();
 
 /// A checkpoint's architecture and config: all that is needed to say what the model needs, and what
 /// it is loaded with.

@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint.h"
 #include "engine/session/session.h"
 #include "headrace/token.h"
+#include "model/hf/hf_checkpoint.h"
 #include "model/model.h"
 #include "tests/conformance.h"
 
@@ -84,7 +85,7 @@ inline LoadedModel load(const std::filesystem::path& path, Isa isa, int num_thre
     if (!result.ok()) throw std::runtime_error(result.error().to_string());
     return std::move(result).value();
   };
-  out.checkpoint = value_or_throw(open_checkpoint(path.string()));
+  out.checkpoint = value_or_throw(open_model_files(path.string()));
   out.backend = make_cpu_backend(
       {.isa = isa, .num_threads = num_threads > 0 ? num_threads : usable_processors()});
   LoadModelOptions options;

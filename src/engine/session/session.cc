@@ -40,6 +40,7 @@ class SessionImpl final : public Session {
     for (size_t i = 0; i < geometries.size(); ++i) {
       caches_.push_back({memory_->layers(i), {&sequences_[i], 1}});
     }
+    model_.set_context(max_tokens_);
     model_.reserve(max_rows_, 1);
     row_.resize(static_cast<size_t>(model.info().vocab_size));
   }

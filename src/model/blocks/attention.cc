@@ -16,6 +16,18 @@ void AttentionBlock::apply(Backend& backend, const LinearInput& x, const Tensor&
 
   const std::array products = {q.task(queries), k.task(keys), v.task(values)};
   backend.linear(x, products);
+  if (q_row_norm) backend.rms_norm(queries, q_row_norm->weight.view(), q_row_norm->eps, queries);
+  if (k_row_norm) backend.rms_norm(keys, k_row_norm->weight.view(), k_row_norm->eps, keys);
+  if (q_layer_norm) {
+    backend.head_layer_norm(queries, params.head_dim, q_layer_norm->weight.view(),
+                            q_layer_norm->eps);
+  }
+  if (k_layer_norm) {
+    backend.head_layer_norm(keys, params.head_dim, k_layer_norm->weight.view(), k_layer_norm->eps);
+  }
+  if (qkv_limit > 0) {
+    for (const Tensor& rows : {queries, keys, values}) backend.clamp(rows, qkv_limit);
+  }
   QkvTask task;
   task.q = queries;
   task.k = keys;

@@ -12,10 +12,13 @@
 namespace headrace {
 
 struct AttentionBlock {
-  Linear q;                               ///< [num_heads * head_dim, embedding]
-  Linear k, v;                            ///< [num_kv_heads * head_dim, embedding]
-  Linear output;                          ///< [embedding, num_heads * head_dim]
-  std::optional<RmsNorm> q_norm, k_norm;  ///< over each head, before the rotation
+  Linear q;                                       ///< [num_heads * head_dim, embedding]
+  Linear k, v;                                    ///< [num_kv_heads * head_dim, embedding]
+  Linear output;                                  ///< [embedding, num_heads * head_dim]
+  std::optional<RmsNorm> q_norm, k_norm;          ///< over each head, before the rotation
+  std::optional<RmsNorm> q_row_norm, k_row_norm;  ///< over all heads together, before the rotation
+  std::optional<HeadLayerNorm> q_layer_norm, k_layer_norm;  ///< over each head, with own weights
+  float qkv_limit = 0;  ///< after the norms over rows, all three are clamped to it; 0: not
   AttentionParams params;
   float output_scale = 1.0F;  ///< the block's result is multiplied by it
 

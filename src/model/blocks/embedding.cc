@@ -10,13 +10,13 @@ Tensor OutputHead::apply(Backend& backend, const Tensor& x, std::span<const int3
   const Tensor logits = a.logits.view(num_rows);
   if (num_rows == 0) return logits;
   backend.gather_rows(x, rows, last);
-  LinearTask task = own.task(logits);
+  LinearTask task = own.task(logits, {}, scale);
   if (task.weight == nullptr) task.weight = tied;
   // A soft cap may make different logits equal, so that which is the largest depends on all.
   if (num_top > 0 && soft_cap == 0) {
-    backend.linear_top(norm.input(last), task, num_top);
+    backend.linear_top(normed_input(norm, last), task, num_top);
   } else {
-    backend.linear(norm.input(last), task);
+    backend.linear(normed_input(norm, last), task);
   }
   if (soft_cap > 0) backend.soft_cap(logits, soft_cap);
   return logits;

@@ -21,10 +21,11 @@ struct Embedding {
 };
 
 struct OutputHead {
-  RmsNorm norm;
+  Norm norm;
   Linear own;                    ///< empty weight: tied
   const Matrix* tied = nullptr;  ///< the embedding's table
   float soft_cap = 0;            ///< 0: none
+  float scale = 1.0F;            ///< logits are multiplied by it, before the cap
 
   /// Logits [rows.size(), vocab] of the wanted rows of x [.., embedding], in a.logits.
   /// num_top: see StepInput.

@@ -2,6 +2,8 @@
 // and an optional bias (arXiv:1607.06450).
 #pragma once
 
+#include <variant>
+
 #include "backend/backend.h"
 
 namespace headrace {
@@ -44,5 +46,18 @@ struct LayerNorm {
     return out;
   }
 };
+
+/// A layer normalisation over each head, with weights of its own and without bias.
+struct HeadLayerNorm {
+  Buffer weight;  ///< [1, heads * head_dim]
+  float eps = 0;
+};
+
+using Norm = std::variant<RmsNorm, LayerNorm>;
+
+/// The normed rows as the input of products.
+inline LinearInput normed_input(const Norm& norm, const Tensor& x) {
+  return std::visit([&](const auto& one) { return one.input(x); }, norm);
+}
 
 }  // namespace headrace

@@ -31,9 +31,11 @@ double yarn_pair(const RopeConfig& config, double turns) {
 
 // YaRN: fast pairs are kept, slow ones interpolated, with a linear ramp between.
 double scale_yarn(const RopeConfig& config, double frequency, double pair) {
-  const double low = std::max(std::floor(yarn_pair(config, config.beta_fast)), 0.0);
-  const double high = std::min(std::ceil(yarn_pair(config, config.beta_slow)),
-                               static_cast<double>(config.dims) - 1);
+  const double fast = yarn_pair(config, config.beta_fast);
+  const double slow = yarn_pair(config, config.beta_slow);
+  const double low = std::max(config.truncates ? std::floor(fast) : fast, 0.0);
+  const double high =
+      std::min(config.truncates ? std::ceil(slow) : slow, static_cast<double>(config.dims) - 1);
   const double width = high == low ? 0.001 : high - low;
   const double ramp = std::clamp((pair - low) / width, 0.0, 1.0);
   return frequency / config.factor * ramp + frequency * (1 - ramp);
@@ -55,6 +57,8 @@ std::vector<float> rope_frequencies(const RopeConfig& config, std::span<const fl
     double frequency = std::pow(config.base, -2 * pair / static_cast<double>(config.dims));
     switch (config.scaling) {
       case RopeConfig::Scaling::none:
+      case RopeConfig::Scaling::dynamic:
+      case RopeConfig::Scaling::longrope:
         break;
       case RopeConfig::Scaling::linear:
         frequency /= config.factor;
@@ -72,18 +76,45 @@ std::vector<float> rope_frequencies(const RopeConfig& config, std::span<const fl
   return out;
 }
 
+double dynamic_base(const RopeConfig& config, int64_t position) {
+  const auto dims = static_cast<double>(config.dims);
+  const auto original = static_cast<double>(config.original_context);
+  const double tokens = std::max(static_cast<double>(position) + 1, original);
+  const double stretch = config.factor * tokens / original - (config.factor - 1);
+  // Two features turn by position alone, whatever the base.
+  return dims > 2 ? config.base * std::pow(stretch, dims / (dims - 2)) : config.base;
+}
+
 Rope::Rope(Backend& backend, const RopeConfig& config, std::span<const float> divisors)
+    : backend_(&backend), config_(config), inv_freq_(rope_frequencies(config, divisors)) {}
+
+Rope::Rope(Backend& backend, const RopeConfig& config, const LongRopeDivisors& divisors)
     : backend_(&backend),
-      inv_freq_(rope_frequencies(config, divisors)),
-      attention_factor_(static_cast<float>(config.attention_factor)) {}
+      config_(config),
+      inv_freq_(rope_frequencies(config, divisors.short_context)),
+      long_inv_freq_(rope_frequencies(config, divisors.long_context)) {}
 
 void Rope::reserve(int64_t max_rows) {
   angles_ = backend_->allocate(DType::f32, max_rows, 2 * num_pairs());
 }
 
+void Rope::set_context(int64_t max_tokens) {
+  is_long_ = !long_inv_freq_.empty() && max_tokens > config_.original_context;
+}
+
 Tensor Rope::angles(std::span<const int32_t> positions) {
   const Tensor out = angles_.view(static_cast<int64_t>(positions.size()));
-  backend_->rope_angles({inv_freq_, attention_factor_}, positions, out);
+  const auto factor = static_cast<float>(config_.attention_factor);
+  const std::vector<float>& frequencies = is_long_ ? long_inv_freq_ : inv_freq_;
+  backend_->rope_angles({frequencies, factor}, positions, out);
+  if (config_.scaling != RopeConfig::Scaling::dynamic) return out;
+  for (size_t row = 0; row < positions.size(); ++row) {
+    if (positions[row] < config_.original_context) continue;
+    RopeConfig stretched = config_;
+    stretched.base = dynamic_base(config_, positions[row]);
+    backend_->rope_angles({rope_frequencies(stretched, {}), factor}, positions.subspan(row, 1),
+                          out.slice_rows(static_cast<int64_t>(row), 1));
+  }
   return out;
 }
 

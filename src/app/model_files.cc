@@ -1,0 +1,50 @@
+// See model_files.h.
+#include "app/model_files.h"
+
+#include "checkpoint/model_directory.h"
+
+namespace headrace {
+namespace {
+
+Result<IdTokenizerOptions> special_ids(const Checkpoint& checkpoint) {
+  IdTokenizerOptions options;
+  const Metadata& metadata = checkpoint.metadata();
+  HEADRACE_ASSIGN(const auto bos, metadata.get_int("tokenizer.ggml.bos_token_id"));
+  HEADRACE_ASSIGN(const auto eos, metadata.get_int("tokenizer.ggml.eos_token_id"));
+  HEADRACE_ASSIGN(const auto others, metadata.get_ints("tokenizer.ggml.eog_token_ids"));
+  const int64_t rows = embedding_rows(checkpoint);
+  const auto id_of = [&](int64_t id) {
+    return id >= 0 && id < rows ? static_cast<TokenId>(id) : TokenId{-1};
+  };
+  options.bos = id_of(bos.value_or(-1));
+  options.eos = id_of(eos.value_or(-1));
+  if (others) {
+    for (const int64_t id : *others) options.end_of_generation.push_back(id_of(id));
+  }
+  return options;
+}
+
+bool has_tokenizer(const ModelDirectory& directory) {
+  for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
+    if (directory.has(name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int64_t embedding_rows(const Checkpoint& checkpoint) {
+  const CheckpointTensor* table = checkpoint.find("token_embd.weight");
+  return table == nullptr || table->shape.empty() ? 0 : table->shape.front();
+}
+
+Result<std::shared_ptr<const Tokenizer>> tokenizer_of(const Checkpoint& checkpoint,
+                                                      const TokenizerOptions& options) {
+  if (!checkpoint.is_directory()) return make_tokenizer(checkpoint.metadata(), options);
+  HEADRACE_ASSIGN(const ModelDirectory directory, ModelDirectory::open(checkpoint.path()));
+  if (has_tokenizer(directory)) return open_hf_tokenizer(checkpoint.path(), options);
+  HEADRACE_ASSIGN(const IdTokenizerOptions ids, special_ids(checkpoint));
+  return make_id_tokenizer(embedding_rows(checkpoint), ids);
+}
+
+}  // namespace headrace

@@ -1,0 +1,22 @@
+// A model's files whichever form they have, and the tokenizer that belongs to them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "checkpoint/checkpoint.h"
+#include "headrace/result.h"
+#include "model/hf/hf_checkpoint.h"
+#include "text/tokenizer.h"
+
+namespace headrace {
+
+/// The tokenizer of a GGUF file's keys, or of the files in a Hugging Face directory; of one without
+/// any, make_id_tokenizer with as many ids as the embedding has rows. Errors: those of the two.
+Result<std::shared_ptr<const Tokenizer>> tokenizer_of(const Checkpoint& checkpoint,
+                                                      const TokenizerOptions& options);
+
+/// Rows of the embedding; 0 for a file that holds a vocabulary alone.
+int64_t embedding_rows(const Checkpoint& checkpoint);
+
+}  // namespace headrace

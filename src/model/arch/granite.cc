@@ -1,0 +1,46 @@
+// Granite 3: Llama with multipliers on embedding, attention, residuals and logits. Sources: the
+// Granite 3.0 technical report; transformers' GraniteConfig.
+#include <utility>
+
+#include "model/architecture.h"
+#include "model/decoders/pre_norm.h"
+#include "model/hf/hf_rope.h"
+
+namespace headrace {
+namespace {
+
+// Smaller ones are no multipliers.
+constexpr double kLeastMultiplier = 0x1.0p-40;
+
+ModelConfig granite_config(ConfigReader& reader) {
+  ModelConfig config = read_decoder_config(reader, "granite");
+  const auto multiplier = [&](std::string_view name) {
+    return static_cast<float>(reader.optional_float(name, kLeastMultiplier, 1));
+  };
+  config.embedding_scale = multiplier("embedding_scale");
+  config.residual_scale = multiplier("residual_scale");
+  config.logit_scale = 1.0F / multiplier("logit_scale");
+  return config;
+}
+
+std::unique_ptr<Decoder> load_granite(ModelConfig config, Loader& load) {
+  return load_pre_norm(std::move(config), load, {});
+}
+
+void read_hf_granite(HfModel& model) {
+  read_hf_decoder(model);
+  expect_silu(model);
+  model.copy_float("embedding_scale", "embedding_multiplier", 1);
+  model.copy_float("residual_scale", "residual_multiplier", 1);
+  model.copy_float("attention.scale", "attention_multiplier", 1);
+  model.copy_float("logit_scale", "logits_scaling", 1);
+  read_hf_rope(model);
+}
+
+}  // namespace
+
+extern const Architecture granite_architecture{
+    "granite",      {"GraniteForCausalLM"}, RopeRows::interleaved,
+    granite_config, load_granite,           read_hf_granite};
+
+}  // namespace headrace

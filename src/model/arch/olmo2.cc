@@ -1,0 +1,88 @@
+// OLMo 2: blocks are normed after instead of before, and queries and keys over all heads together.
+// Sources: arXiv:2501.00656; transformers' Olmo2Config.
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "model/architecture.h"
+#include "model/blocks/mlp.h"
+#include "model/hf/hf_rope.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::array kOlmo2Names = {
+    HfName{"model.layers.#.post_attention_layernorm", "blk.#.post_attention_norm"},
+    HfName{"model.layers.#.post_feedforward_layernorm", "blk.#.post_ffw_norm"},
+};
+
+struct Olmo2Layer {
+  AttentionBlock attention;
+  RmsNorm attention_post_norm;
+  GatedMlp mlp;
+  RmsNorm mlp_post_norm;
+};
+
+class Olmo2 final : public Decoder {
+ public:
+  Olmo2(ModelConfig config, Loader& load) : Decoder(std::move(config), load) {
+    const int64_t embedding = config_.embedding_length;
+    const int64_t hidden = config_.feed_forward_length;
+    const float eps = config_.norm_eps;
+    for (int64_t i = 0; i < config_.num_layers; ++i) {
+      Olmo2Layer& layer = layers_.emplace_back();
+      layer.attention = load_attention(load, i);
+      load_row_norms(load, i, layer.attention);
+      layer.attention_post_norm = load.norm(layer_tensor(i, "post_attention_norm"), embedding, eps);
+      layer.mlp.gate = load.linear(layer_tensor(i, "ffn_gate"), hidden, embedding);
+      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
+      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
+      layer.mlp_post_norm = load.norm(layer_tensor(i, "post_ffw_norm"), embedding, eps);
+    }
+  }
+
+  Tensor forward(const StepInput& step) override {
+    Activations& a = *activations_;
+    const auto rows = static_cast<int64_t>(step.tokens.size());
+    const Tensor x = a.x.view(rows);
+    const Tensor delta = a.delta.view(rows);
+
+    embedding_.apply(backend_, step.tokens, x);
+    turn(step.positions);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (is_unwanted(step)) return {};
+      const Olmo2Layer& layer = layers_[i];
+      layer.attention.apply(backend_, x, angles_of(i), cache_of(step, i), layer_in_group(i), a,
+                            delta, Tensor());
+      layer.attention_post_norm.add_to(backend_, x, delta);
+      layer.mlp.apply(backend_, x, a, delta, Tensor());
+      layer.mlp_post_norm.add_to(backend_, x, delta);
+    }
+    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+  }
+
+ private:
+  std::vector<Olmo2Layer> layers_;
+};
+
+ModelConfig olmo2_config(ConfigReader& reader) {
+  return read_decoder_config(reader, "olmo2");
+}
+
+std::unique_ptr<Decoder> load_olmo2(ModelConfig config, Loader& load) {
+  return std::make_unique<Olmo2>(std::move(config), load);
+}
+
+void read_hf_olmo2(HfModel& model) {
+  read_hf_decoder(model);
+  model.add_names(kOlmo2Names);
+  expect_silu(model);
+  read_hf_rope(model);
+}
+
+}  // namespace
+
+extern const Architecture olmo2_architecture{"olmo2",      {"Olmo2ForCausalLM"}, RopeRows::halves,
+                                             olmo2_config, load_olmo2,           read_hf_olmo2};
+
+}  // namespace headrace

@@ -1,0 +1,116 @@
+// StableLM: layer norms, part of each head rotated, perhaps norms over the heads of queries and
+// keys, and attention beside the feed-forward block. Sources: arXiv:2402.17834; transformers'
+// StableLmConfig.
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "model/architecture.h"
+#include "model/blocks/mlp.h"
+#include "model/hf/hf_rope.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::array kStableLmNames = {
+    HfName{"model.layers.#.self_attn.q_layernorm.norms.#", "blk.#.attn_q_norm", HfChange::stack},
+    HfName{"model.layers.#.self_attn.k_layernorm.norms.#", "blk.#.attn_k_norm", HfChange::stack},
+};
+
+struct StableLmLayer {
+  Norm attention_norm;
+  AttentionBlock attention;
+  Norm mlp_norm;  ///< of layers that are not parallel
+  GatedMlp mlp;
+};
+
+class StableLm final : public Decoder {
+ public:
+  StableLm(ModelConfig config, Loader& load) : Decoder(std::move(config), load) {
+    const int64_t embedding = config_.embedding_length;
+    const int64_t hidden = config_.feed_forward_length;
+    for (int64_t i = 0; i < config_.num_layers; ++i) {
+      StableLmLayer& layer = layers_.emplace_back();
+      layer.attention_norm = load_norm(load, layer_tensor(i, "attn_norm"));
+      layer.attention = load_attention(load, i);
+      if (load.has(layer_tensor(i, "attn_q_norm"))) load_head_norms(load, i, layer.attention);
+      if (!config_.is_parallel) layer.mlp_norm = load_norm(load, layer_tensor(i, "ffn_norm"));
+      layer.mlp.gate = load.linear(layer_tensor(i, "ffn_gate"), hidden, embedding);
+      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
+      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
+    }
+  }
+
+  Tensor forward(const StepInput& step) override {
+    Activations& a = *activations_;
+    const auto rows = static_cast<int64_t>(step.tokens.size());
+    const Tensor x = a.x.view(rows);
+    const Tensor delta = a.delta.view(rows);
+
+    embedding_.apply(backend_, step.tokens, x);
+    turn(step.positions);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (is_unwanted(step)) return {};
+      const StableLmLayer& layer = layers_[i];
+      const LinearInput normed = normed_input(layer.attention_norm, x);
+      // Side by side, the feed-forward block reads x before attention has been added.
+      const Tensor attention_sum = config_.is_parallel ? Tensor() : x;
+      layer.attention.apply(backend_, normed, angles_of(i), cache_of(step, i), layer_in_group(i), a,
+                            delta, attention_sum);
+      if (config_.is_parallel) {
+        const Tensor beside = a.attended.view(rows);
+        layer.mlp.apply(backend_, normed, a, beside, Tensor());
+        backend_.add(x, delta);
+        backend_.add(x, beside);
+      } else {
+        layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
+      }
+    }
+    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+  }
+
+ private:
+  void load_head_norms(Loader& load, int64_t index, AttentionBlock& attention) const {
+    const float eps = config_.norm_eps;
+    const int64_t dim = config_.head_dim;
+    attention.q_layer_norm =
+        load.head_layer_norm(layer_tensor(index, "attn_q_norm"), config_.num_heads, dim, eps);
+    attention.k_layer_norm =
+        load.head_layer_norm(layer_tensor(index, "attn_k_norm"), config_.num_kv_heads, dim, eps);
+  }
+
+  std::vector<StableLmLayer> layers_;
+};
+
+ModelConfig stablelm_config(ConfigReader& reader) {
+  ModelConfig config = read_decoder_config(reader, "stablelm", NormKind::layer);
+  config.is_parallel = reader.optional_bool("use_parallel_residual", false);
+  if (config.head_dim * config.num_heads != config.embedding_length) {
+    reader.fail(ErrorCode::unsupported, "attention.key_length",
+                "heads that do not make up the embedding are not built in");
+  }
+  return config;
+}
+
+std::unique_ptr<Decoder> load_stablelm(ModelConfig config, Loader& load) {
+  return std::make_unique<StableLm>(std::move(config), load);
+}
+
+void read_hf_stablelm(HfModel& model) {
+  constexpr double kRotatedPart = 0.25;
+  read_hf_decoder(model);
+  model.add_names(kStableLmNames);
+  expect_silu(model);
+  model.copy_float("attention.layer_norm_epsilon", "layer_norm_eps", 1e-5);
+  const bool is_parallel = model.config().boolean("use_parallel_residual").value_or(false);
+  model.set_bool("use_parallel_residual", is_parallel, "use_parallel_residual");
+  read_hf_rope(model, {.partial_factor = kRotatedPart});
+}
+
+}  // namespace
+
+extern const Architecture stablelm_architecture{"stablelm",       {"StableLmForCausalLM"},
+                                                RopeRows::halves, stablelm_config,
+                                                load_stablelm,    read_hf_stablelm};
+
+}  // namespace headrace

@@ -1,0 +1,123 @@
+// XGLM: sinusoidal positions, otherwise like GPT-2 with separate projections. Sources:
+// arXiv:2112.10668; transformers' XGLMConfig. "xglm" is this project's own name for it in GGUF.
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "model/architecture.h"
+#include "model/blocks/absolute_positions.h"
+#include "model/blocks/mlp.h"
+#include "model/hf/hf_activation.h"
+
+namespace headrace {
+namespace {
+
+// The first token has position 2 in the table.
+constexpr int64_t kXglmOffset = 2;
+// PyTorch's default, which the layer norms of the original keep.
+constexpr double kXglmNormEps = 1e-5;
+
+constexpr std::array kXglmNames = {
+    HfName{"model.embed_tokens", "token_embd"},
+    HfName{"model.layer_norm", "output_norm"},
+    HfName{"lm_head", "output"},
+    HfName{"model.layers.#.self_attn_layer_norm", "blk.#.attn_norm"},
+    HfName{"model.layers.#.self_attn.q_proj", "blk.#.attn_q"},
+    HfName{"model.layers.#.self_attn.k_proj", "blk.#.attn_k"},
+    HfName{"model.layers.#.self_attn.v_proj", "blk.#.attn_v"},
+    HfName{"model.layers.#.self_attn.out_proj", "blk.#.attn_output"},
+    HfName{"model.layers.#.final_layer_norm", "blk.#.ffn_norm"},
+    HfName{"model.layers.#.fc1", "blk.#.ffn_up"},
+    HfName{"model.layers.#.fc2", "blk.#.ffn_down"},
+    HfName{"model.embed_positions.weights", "", HfChange::skip},
+};
+
+struct XglmLayer {
+  Norm attention_norm;
+  AttentionBlock attention;
+  Norm mlp_norm;
+  Mlp mlp;
+};
+
+class Xglm final : public Decoder {
+ public:
+  Xglm(ModelConfig config, Loader& load) : Decoder(std::move(config), load) {
+    const int64_t embedding = config_.embedding_length;
+    const int64_t hidden = config_.feed_forward_length;
+    positions_.table = load.made_matrix(
+        "sinusoids", sinusoids(kXglmOffset, config_.context_length, embedding), embedding);
+    for (int64_t i = 0; i < config_.num_layers; ++i) {
+      XglmLayer& layer = layers_.emplace_back();
+      layer.attention_norm = load_norm(load, layer_tensor(i, "attn_norm"));
+      layer.attention = load_attention(load, i);
+      layer.mlp_norm = load_norm(load, layer_tensor(i, "ffn_norm"));
+      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
+      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
+      layer.mlp.activation = config_.activation;
+    }
+  }
+
+  Tensor forward(const StepInput& step) override {
+    Activations& a = *activations_;
+    const auto rows = static_cast<int64_t>(step.tokens.size());
+    const Tensor x = a.x.view(rows);
+    const Tensor delta = a.delta.view(rows);
+
+    embedding_.apply(backend_, step.tokens, x);
+    positions_.add_to(backend_, step.positions, x, delta);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (is_unwanted(step)) return {};
+      const XglmLayer& layer = layers_[i];
+      layer.attention.apply(backend_, normed_input(layer.attention_norm, x), Tensor(),
+                            cache_of(step, i), layer_in_group(i), a, delta, x);
+      layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
+    }
+    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+  }
+
+ private:
+  AbsolutePositions positions_;
+  std::vector<XglmLayer> layers_;
+};
+
+ModelConfig xglm_config(ConfigReader& reader) {
+  constexpr int64_t kMostTableElements = int64_t{1} << 28;
+  ModelConfig config = read_decoder_config(reader, "xglm", NormKind::layer, PositionKind::absolute);
+  config.activation = read_activation(reader, Activation::gelu);
+  config.embedding_scale = static_cast<float>(reader.optional_float("embedding_scale", 0, 1));
+  if (config.embedding_length < 4 ||
+      config.context_length > kMostTableElements / config.embedding_length) {
+    reader.fail(ErrorCode::unsupported, "context_length",
+                "a table of " + std::to_string(config.context_length) + " positions of " +
+                    std::to_string(config.embedding_length) + " features is not built in");
+  }
+  return config;
+}
+
+std::unique_ptr<Decoder> load_xglm(ModelConfig config, Loader& load) {
+  return std::make_unique<Xglm>(std::move(config), load);
+}
+
+void read_hf_xglm(HfModel& model) {
+  const HfConfig& config = model.config();
+  model.add_names(kXglmNames);
+  model.copy_int("context_length", "max_position_embeddings");
+  model.copy_int("embedding_length", "d_model");
+  model.copy_int("block_count", "num_layers");
+  model.copy_int("attention.head_count", "attention_heads");
+  model.copy_int("feed_forward_length", "ffn_dim");
+  model.set_float("attention.layer_norm_epsilon", kXglmNormEps);
+  copy_hf_activation(model, "activation_function", "gelu");
+  model.expect_bool("add_cross_attention", false);
+  const double width = static_cast<double>(config.integer("d_model").value_or(1));
+  const bool scales = config.boolean("scale_embedding").value_or(true);
+  model.set_float("embedding_scale", scales ? std::sqrt(width) : 1, "scale_embedding");
+}
+
+}  // namespace
+
+extern const Architecture xglm_architecture{"xglm",      {"XGLMForCausalLM"}, RopeRows::halves,
+                                            xglm_config, load_xglm,           read_hf_xglm};
+
+}  // namespace headrace

@@ -1,0 +1,86 @@
+// See pre_norm.h.
+#include "model/decoders/pre_norm.h"
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+namespace headrace {
+namespace {
+
+struct PreNormLayer {
+  RmsNorm attention_norm;
+  AttentionBlock attention;
+  RmsNorm mlp_norm;
+  GatedMlp mlp;
+};
+
+class PreNormDecoder final : public Decoder {
+ public:
+  PreNormDecoder(ModelConfig config, Loader& load, const PreNormTraits& traits)
+      : Decoder(std::move(config), load) {
+    const int64_t embedding = config_.embedding_length;
+    const float eps = config_.norm_eps;
+    for (int64_t i = 0; i < config_.num_layers; ++i) {
+      PreNormLayer& layer = layers_.emplace_back();
+      layer.attention_norm = load.norm(layer_tensor(i, "attn_norm"), embedding, eps);
+      layer.attention = load_attention(load, i);
+      if (traits.has_head_norms) {
+        std::tie(layer.attention.q_norm, layer.attention.k_norm) =
+            load.head_norms(layer_tensor(i, "attn_q_norm"), layer_tensor(i, "attn_k_norm"),
+                            {.head_dim = config_.head_dim, .rope_dims = config_.rope.dims}, eps);
+      }
+      layer.mlp_norm = load.norm(layer_tensor(i, "ffn_norm"), embedding, eps);
+      layer.mlp = load_mlp(load, i, traits);
+    }
+  }
+
+  Tensor forward(const StepInput& step) override {
+    Activations& a = *activations_;
+    const auto rows = static_cast<int64_t>(step.tokens.size());
+    const Tensor x = a.x.view(rows);
+    const Tensor delta = a.delta.view(rows);
+
+    embedding_.apply(backend_, step.tokens, x);
+    turn(step.positions);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (is_unwanted(step)) return {};
+      const PreNormLayer& layer = layers_[i];
+      layer.attention.apply(backend_, layer.attention_norm.input(x), angles_of(i),
+                            cache_of(step, i), layer_in_group(i), a, delta, x);
+      layer.mlp.apply(backend_, layer.mlp_norm.input(x), a, delta, x);
+    }
+    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+  }
+
+ private:
+  GatedMlp load_mlp(Loader& load, int64_t index, const PreNormTraits& traits) const {
+    const int64_t embedding = config_.embedding_length;
+    const int64_t hidden = config_.feed_forward_length;
+    GatedMlp mlp;
+    mlp.activation = traits.activation;
+    mlp.scale = config_.residual_scale;
+    if (traits.is_gate_fused) {
+      const std::array sizes = {hidden, hidden};
+      auto parts = load.fused_linear(layer_tensor(index, "ffn_up"), sizes, embedding);
+      mlp.gate = std::move(parts[0]);
+      mlp.up = std::move(parts[1]);
+    } else {
+      mlp.gate = load.linear(layer_tensor(index, "ffn_gate"), hidden, embedding);
+      mlp.up = load.linear(layer_tensor(index, "ffn_up"), hidden, embedding);
+    }
+    mlp.down = load.linear(layer_tensor(index, "ffn_down"), embedding, hidden);
+    return mlp;
+  }
+
+  std::vector<PreNormLayer> layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> load_pre_norm(ModelConfig config, Loader& load,
+                                       const PreNormTraits& traits) {
+  return std::make_unique<PreNormDecoder>(std::move(config), load, traits);
+}
+
+}  // namespace headrace

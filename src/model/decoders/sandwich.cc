@@ -1,0 +1,79 @@
+// See sandwich.h.
+#include "model/decoders/sandwich.h"
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/blocks/mlp.h"
+
+namespace headrace {
+namespace {
+
+struct SandwichLayer {
+  RmsNorm attention_norm;
+  AttentionBlock attention;
+  RmsNorm attention_post_norm;
+  RmsNorm mlp_norm;
+  GatedMlp mlp;
+  RmsNorm mlp_post_norm;
+};
+
+class SandwichDecoder final : public Decoder {
+ public:
+  SandwichDecoder(ModelConfig config, Loader& load, const SandwichTraits& traits)
+      : Decoder(std::move(config), load) {
+    const int64_t embedding = config_.embedding_length;
+    const int64_t hidden = config_.feed_forward_length;
+    const float eps = config_.norm_eps;
+    for (int64_t i = 0; i < config_.num_layers; ++i) {
+      SandwichLayer& layer = layers_.emplace_back();
+      layer.attention_norm = load.norm(layer_tensor(i, "attn_norm"), embedding, eps);
+      layer.attention = load_attention(load, i);
+      if (traits.has_head_norms) {
+        std::tie(layer.attention.q_norm, layer.attention.k_norm) =
+            load.head_norms(layer_tensor(i, "attn_q_norm"), layer_tensor(i, "attn_k_norm"),
+                            {.head_dim = config_.head_dim, .rope_dims = config_.rope.dims}, eps);
+      }
+      layer.attention_post_norm = load.norm(layer_tensor(i, "post_attention_norm"), embedding, eps);
+      layer.mlp_norm = load.norm(layer_tensor(i, "ffn_norm"), embedding, eps);
+      layer.mlp.gate = load.linear(layer_tensor(i, "ffn_gate"), hidden, embedding);
+      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
+      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
+      layer.mlp.activation = Activation::gelu_tanh;
+      layer.mlp_post_norm = load.norm(layer_tensor(i, "post_ffw_norm"), embedding, eps);
+    }
+  }
+
+  Tensor forward(const StepInput& step) override {
+    Activations& a = *activations_;
+    const auto rows = static_cast<int64_t>(step.tokens.size());
+    const Tensor x = a.x.view(rows);
+    const Tensor delta = a.delta.view(rows);
+
+    embedding_.apply(backend_, step.tokens, x);
+    turn(step.positions);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (is_unwanted(step)) return {};
+      const SandwichLayer& layer = layers_[i];
+      layer.attention.apply(backend_, layer.attention_norm.input(x), angles_of(i),
+                            cache_of(step, i), layer_in_group(i), a, delta, Tensor());
+      layer.attention_post_norm.add_to(backend_, x, delta);
+      layer.mlp.apply(backend_, layer.mlp_norm.input(x), a, delta, Tensor());
+      layer.mlp_post_norm.add_to(backend_, x, delta);
+    }
+    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+  }
+
+ private:
+  std::vector<SandwichLayer> layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> load_sandwich(ModelConfig config, Loader& load,
+                                       const SandwichTraits& traits) {
+  return std::make_unique<SandwichDecoder>(std::move(config), load, traits);
+}
+
+}  // namespace headrace

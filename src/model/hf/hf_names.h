@@ -1,0 +1,23 @@
+// Finds the rule for a tensor's Hugging Face name.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/hf/hf_model.h"
+
+namespace headrace {
+
+/// Where a tensor goes.
+struct HfPlace {
+  std::string gguf;  ///< GGUF's name with its ending; empty where nothing reads the tensor
+  HfChange change = HfChange::none;
+  int64_t row = 0;  ///< HfChange::stack: which row of the whole it is
+};
+
+/// Later rules win. Nothing where no rule fits.
+std::optional<HfPlace> place_hf_tensor(std::span<const HfName> rules, std::string_view name);
+
+}  // namespace headrace

@@ -1,0 +1,196 @@
+// See hf_tensor.h.
+#include "model/hf/hf_tensor.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "checkpoint/quote_name.h"
+#include "tensor/half.h"
+
+namespace headrace {
+namespace {
+
+Error tensor_error(const StoredTensor& tensor, std::string message,
+                   ErrorCode code = ErrorCode::corrupt_data) {
+  return Error{code, std::move(message), "tensor " + quote_name(tensor.name), ""};
+}
+
+template <class T>
+T element(const StoredTensor& tensor, size_t index) {
+  T value;
+  std::memcpy(&value, tensor.data.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+/// 1 sign, 4 exponent (bias 7), 3 mantissa bits; no infinity, NaN is all ones (OCP 8-bit floating
+/// point specification, E4M3).
+float f8_e4m3_to_f32(uint8_t bits) {
+  const int exponent = (bits >> 3) & 15;
+  const int mantissa = bits & 7;
+  const float sign = (bits & 0x80) != 0 ? -1.0F : 1.0F;
+  if (exponent == 15 && mantissa == 7) return std::nanf("");
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -9);
+  return sign * std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+}
+
+float value_of(const StoredTensor& tensor, size_t index) {
+  switch (tensor.type) {
+    case StoredType::f64:
+      return static_cast<float>(element<double>(tensor, index));
+    case StoredType::f32:
+      return element<float>(tensor, index);
+    case StoredType::f16:
+      return f16_to_f32(element<uint16_t>(tensor, index));
+    case StoredType::bf16:
+      return std::bit_cast<float>(static_cast<uint32_t>(element<uint16_t>(tensor, index)) << 16);
+    case StoredType::f8_e4m3:
+      return f8_e4m3_to_f32(element<uint8_t>(tensor, index));
+    case StoredType::f8_e5m2:  // the high byte of binary16
+      return f16_to_f32(static_cast<uint16_t>(element<uint8_t>(tensor, index) << 8));
+    default:
+      return 0;
+  }
+}
+
+size_t num_elements(const StoredTensor& tensor) {
+  return tensor.data.size() / stored_type_bytes(tensor.type);
+}
+
+/// `tensor` as `format`, which is its own or holds all of its values (F64 is rounded).
+std::vector<std::byte> convert(const StoredTensor& tensor, Format format) {
+  if (format_of(tensor.type) == format) return {tensor.data.begin(), tensor.data.end()};
+  const size_t count = num_elements(tensor);
+  if (format == Format::f16) {
+    std::vector<std::byte> out(count * sizeof(uint16_t));
+    for (size_t i = 0; i < count; ++i) {
+      const uint16_t half = f32_to_f16(value_of(tensor, i));
+      std::memcpy(out.data() + i * sizeof(half), &half, sizeof(half));
+    }
+    return out;
+  }
+  std::vector<std::byte> out(count * sizeof(float));
+  for (size_t i = 0; i < count; ++i) {
+    const float value = value_of(tensor, i);
+    std::memcpy(out.data() + i * sizeof(value), &value, sizeof(value));
+  }
+  return out;
+}
+
+std::vector<std::byte> plus_one(std::vector<std::byte> floats) {
+  for (size_t i = 0; i < floats.size(); i += sizeof(float)) {
+    float value;
+    std::memcpy(&value, floats.data() + i, sizeof(value));
+    value += 1;
+    std::memcpy(floats.data() + i, &value, sizeof(value));
+  }
+  return floats;
+}
+
+/// [rows, cols] of elements of `size` bytes to [cols, rows], tile by tile.
+std::vector<std::byte> transposed(const std::vector<std::byte>& in, size_t rows, size_t cols,
+                                  size_t size) {
+  constexpr size_t kTile = 32;
+  std::vector<std::byte> out(in.size());
+  for (size_t row = 0; row < rows; row += kTile) {
+    for (size_t col = 0; col < cols; col += kTile) {
+      for (size_t r = row; r < std::min(rows, row + kTile); ++r) {
+        for (size_t c = col; c < std::min(cols, col + kTile); ++c) {
+          std::memcpy(out.data() + (c * rows + r) * size, in.data() + (r * cols + c) * size, size);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Format> format_read_as(StoredType type) {
+  switch (type) {
+    case StoredType::f64:
+      return Format::f32;
+    case StoredType::f8_e4m3:
+    case StoredType::f8_e5m2:
+      return Format::f16;
+    default:
+      return format_of(type);
+  }
+}
+
+bool lies_as_it_is(const StoredTensor& tensor, HfChange change) {
+  if (change != HfChange::none || !format_of(tensor.type)) return false;
+  const auto address = reinterpret_cast<uintptr_t>(tensor.data.data());
+  return address % stored_type_bytes(tensor.type) == 0;
+}
+
+Result<MadeShape> made_shape(std::span<const StoredTensor* const> parts, HfChange change) {
+  const StoredTensor& first = *parts.front();
+  const auto format = format_read_as(first.type);
+  if (!format) {
+    return tensor_error(first,
+                        "has dtype " + std::string(stored_type_name(first.type)) +
+                            "; expected floating-point weights",
+                        ErrorCode::unsupported);
+  }
+  MadeShape out{*format, first.shape};
+  switch (change) {
+    case HfChange::add_one:
+      out.format = Format::f32;
+      break;
+    case HfChange::transpose:
+      if (first.shape.size() == 2) {
+        std::swap(out.shape[0], out.shape[1]);
+      } else if (first.shape.size() > 2) {
+        return tensor_error(first, "expected a matrix, found " +
+                                       std::to_string(first.shape.size()) + " dimensions");
+      }
+      break;
+    case HfChange::stack:
+      out.format = Format::f32;
+      for (const StoredTensor* part : parts) {
+        if (part->shape.size() == 1 && part->shape == first.shape && format_read_as(part->type)) {
+          continue;
+        }
+        return tensor_error(*part,
+                            "expected a vector of the same size as " + quote_name(first.name));
+      }
+      out.shape.insert(out.shape.begin(), static_cast<int64_t>(parts.size()));
+      break;
+    case HfChange::none:
+    case HfChange::skip:
+      break;
+  }
+  return out;
+}
+
+Result<std::vector<std::byte>> make_tensor(std::span<const StoredTensor* const> parts,
+                                           HfChange change) {
+  HEADRACE_ASSIGN(const MadeShape made, made_shape(parts, change));
+  const StoredTensor& first = *parts.front();
+  switch (change) {
+    case HfChange::add_one:
+      return plus_one(convert(first, Format::f32));
+    case HfChange::transpose:
+      if (first.shape.size() != 2) return convert(first, made.format);
+      return transposed(convert(first, made.format), static_cast<size_t>(first.shape[0]),
+                        static_cast<size_t>(first.shape[1]),
+                        format_traits(made.format).block_bytes);
+    case HfChange::stack: {
+      std::vector<std::byte> out;
+      for (const StoredTensor* part : parts) {
+        const std::vector<std::byte> row = convert(*part, Format::f32);
+        out.insert(out.end(), row.begin(), row.end());
+      }
+      return out;
+    }
+    case HfChange::none:
+    case HfChange::skip:
+      break;
+  }
+  return convert(first, made.format);
+}
+
+}  // namespace headrace
