@@ -160,10 +160,24 @@ class Entries {
     const auto stored = directory_.tensors();
     for (uint32_t i = 0; i < stored.size(); ++i) HEADRACE_TRY(add(i));
     for (auto& [name, rows] : stacks_) HEADRACE_TRY(add_stack(name, rows));
+    HEADRACE_TRY(check_head());
     return std::move(entries_);
   }
 
  private:
+  /// A head of its own that the config promises.
+  Result<void> check_head() const {
+    const HfConfig& config = model_.config();
+    const bool is_own = !config.boolean("tie_word_embeddings").value_or(true);
+    const auto rules = model_.names();
+    const auto rule = std::ranges::find(rules, "output", &HfName::gguf);
+    if (!is_own || rule == rules.end() || placed_.contains("output.weight")) return {};
+    return Error{ErrorCode::corrupt_data,
+                 "says that the output head is not tied, but there is no tensor " +
+                     quote_name(std::string(rule->hf) + ".weight"),
+                 config.place("tie_word_embeddings"), "fetch the whole model"};
+  }
+
   Error at_tensor(uint32_t index, std::string message) const {
     return Error{ErrorCode::corrupt_data, std::move(message),
                  "tensor " + quote_name(directory_.tensors()[index].name), ""};
@@ -249,14 +263,7 @@ Metadata make_metadata(const HfModel& model, const Architecture& architecture,
   };
   set_text("general.architecture", std::string(architecture.gguf_name));
   set_text("general.name", name_of_hf_directory(directory.directory()));
-  for (const HfModel::Key& key : model.keys()) {
-    metadata.set_origin(key.name, key.origin);
-    if (key.is_text) {
-      set_text(key.name, key.text);
-    } else {
-      metadata.set(key.name, key.value);
-    }
-  }
+  model.write_keys(metadata, texts);
   add_hf_sampling(directory.generation_config(), metadata);
   add_hf_special_ids(directory.generation_config(), directory.config(), metadata);
   if (auto source = hf_chat_template(directory.directory())) {

@@ -117,6 +117,17 @@ void HfModel::add_tensor(std::string name, std::vector<float> values) {
   extra_.push_back({std::move(name), std::move(values)});
 }
 
+void HfModel::write_keys(Metadata& metadata, std::deque<std::string>& texts) const {
+  for (const Key& key : keys_) {
+    metadata.set_origin(key.name, key.origin);
+    if (key.is_text) {
+      metadata.set(key.name, std::string_view(texts.emplace_back(key.text)));
+    } else {
+      metadata.set(key.name, key.value);
+    }
+  }
+}
+
 int64_t hf_head_dim(const HfConfig& config) {
   if (const auto dim = config.integer("head_dim")) return *dim;
   const int64_t heads = config.integer("num_attention_heads").value_or(0);

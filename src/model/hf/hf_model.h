@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,10 @@ class HfModel {
 
   std::span<const HfName> names() const { return names_; }
   std::vector<HfExtraTensor>& extra_tensors() { return extra_; }
+  /// Sets all keys; texts are put into `texts`, which must outlive the metadata.
+  void write_keys(Metadata& metadata, std::deque<std::string>& texts) const;
+
+ private:
   struct Key {
     std::string name;    ///< whole
     std::string origin;  ///< where it comes from, for messages
@@ -73,9 +78,7 @@ class HfModel {
     std::string text;
     bool is_text = false;
   };
-  std::span<const Key> keys() const { return keys_; }
 
- private:
   void set(std::string_view name, MetaValue value, std::string_view hf_key);
   void missing(std::string_view hf_key);
 
