@@ -39,6 +39,9 @@ struct WeightView {
   std::function<void(std::span<const std::byte> part)> release = {};
   /// linear_top will be asked for: the backend may pack what makes it fast.
   bool finds_top = false;
+  /// Products are of float32 activations, whatever the format: for small matrices whose results
+  /// decide something.
+  bool is_exact = false;
 };
 
 /// A weight matrix [rows, cols] in a backend's own packing.
@@ -82,6 +85,48 @@ struct LinearTask {
   Tensor add_to =
       {};  ///< where data != nullptr, of the shape of out: += out; no input of the group
   float scale = 1.0F;
+};
+
+/// A gated feed-forward block: down(activation(gate(x)) * up(x)). Biases may lack data.
+struct Expert {
+  const Matrix* gate = nullptr;  ///< [length, features]
+  const Matrix* up = nullptr;    ///< [length, features]
+  const Matrix* down = nullptr;  ///< [outputs, length]
+  Tensor gate_bias, up_bias, down_bias;
+};
+
+/// Which experts a row uses, and how much: the num_active of the largest probabilities (ties: the
+/// lower index), weighed by these.
+struct ExpertRouting {
+  enum class Gating : uint8_t {
+    softmax,  ///< probabilities are the softmax of a row's scores
+    sigmoid,  ///< each is the sigmoid of its score
+  };
+  int64_t num_active = 1;
+  Gating gating = Gating::softmax;
+  bool normalises = false;  ///< weights are divided by their sum,
+  float scale = 1.0F;       ///< then multiplied by this
+};
+
+/// A mixture of experts: out = scale * (sum of weight * expert(x) over a row's experts, the largest
+/// weight first, + shared(x)).
+struct MoeTask {
+  LinearInput input;                ///< [rows, features]: what the experts read
+  Tensor scores;                    ///< [rows, experts]: of the router; become probabilities
+  std::span<const Expert> experts;  ///< of one shape
+  ExpertRouting routing;
+  Activation activation = Activation::silu;
+  const Expert* shared = nullptr;  ///< of all rows; may be null
+  /// [rows, 1]: what it gives is multiplied by their sigmoid; data == nullptr: by 1.
+  Tensor shared_scores;
+  Tensor out;          ///< [rows, outputs]
+  Tensor add_to = {};  ///< where data != nullptr, of the shape of out: += out
+  float scale = 1.0F;
+
+  // Memory for what lies between.
+  Tensor gate, up;                ///< [rows * num_active, length]
+  Tensor shared_gate, shared_up;  ///< [rows, length of the shared expert]
+  Tensor parts;                   ///< [rows * (num_active + 1), outputs]; without shared: + 0
 };
 
 /// Queries, keys and values as their products left them, and what they still need.
@@ -191,6 +236,9 @@ class Backend {
   /// largest (num_top >= 1; ties: all of them). Others may be -Inf instead, if all outputs are
   /// finite. The default computes all.
   virtual void linear_top(const LinearInput& input, const LinearTask& task, int32_t num_top);
+  /// A mixture of experts. Rows are grouped by expert, of which only those that some row uses are
+  /// read. Waits for the scores.
+  virtual void moe(const MoeTask& task) = 0;
   /// angles[r] = (cos 0, ..., cos n-1, sin 0, ..., sin n-1) of positions[r], n pairs; times the
   /// attention factor. Once a step, shared by its layers.
   virtual void rope_angles(const RopeTable& table, std::span<const int32_t> positions,

@@ -14,6 +14,7 @@
 #include "backend/cpu/linear.h"
 #include "backend/cpu/linear_input.h"
 #include "backend/cpu/matrix.h"
+#include "backend/cpu/moe.h"
 #include "backend/cpu/row_sampler.h"
 #include "backend/cpu/top_search.h"
 
@@ -135,6 +136,8 @@ class CpuBackend final : public Backend {
     if (!search_.run(input, task, num_top)) cpu_linear(context_, input, std::span(&task, 1));
   }
 
+  void moe(const MoeTask& task) override { moe_.run(task); }
+
   void rope_angles(const RopeTable& table, std::span<const int32_t> positions,
                    const Tensor& angles) override {
     const auto num_pairs = static_cast<int64_t>(table.inv_freq.size());
@@ -252,6 +255,7 @@ class CpuBackend final : public Backend {
   CpuContext context_;
   RowSampler sampler_{context_};
   TopSearch search_{context_};
+  CpuMoe moe_{context_};
   WeightMemory weights_;
   InputForms forms_;  ///< of what was packed
   bool searches_top_;

@@ -53,6 +53,12 @@ TEST(ReferenceKernels, EveryWidthGivesTheSameBits) {
       table->activate(activation, x.view().f32(), nullptr, cols, row.data());
       keep();
     }
+    table->add_scaled(row.data(), x.view().f32(2), 0.3F, cols);
+    keep();
+    table->softmax(x.view().f32(3), cols, row.data());
+    keep();
+    table->sigmoid(x.view().f32(4), cols, row.data());
+    keep();
     table->gate(row.data(), 0.7F, cols);
     keep();
     table->clamp(row.data(), 8.0F, cols);

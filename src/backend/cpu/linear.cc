@@ -2,6 +2,7 @@
 #include "backend/cpu/linear.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "backend/cpu/linear_input.h"
 #include "backend/cpu/matrix.h"
@@ -9,14 +10,14 @@
 namespace headrace {
 namespace {
 
-void check_task(const Tensor& x, const LinearTask& task) {
+void check_task(const LinearTask& task, int64_t rows, int64_t cols) {
   HEADRACE_CHECK(task.weight != nullptr);
-  HEADRACE_CHECK_EQ(task.weight->cols(), x.cols);
+  HEADRACE_CHECK_EQ(task.weight->cols(), cols);
   HEADRACE_CHECK_EQ(task.out.cols, task.weight->rows());
-  HEADRACE_CHECK_EQ(task.out.rows, x.rows);
+  HEADRACE_CHECK_EQ(task.out.rows, rows);
   if (task.bias.data != nullptr) HEADRACE_CHECK_EQ(task.bias.cols, task.weight->rows());
   if (task.add_to.data != nullptr) {
-    HEADRACE_CHECK_EQ(task.add_to.rows, x.rows);
+    HEADRACE_CHECK_EQ(task.add_to.rows, rows);
     HEADRACE_CHECK_EQ(task.add_to.cols, task.weight->rows());
   }
 }
@@ -34,6 +35,12 @@ void check_input(const LinearInput& input) {
     HEADRACE_CHECK_EQ(input.up.rows, input.x.rows);
     HEADRACE_CHECK_EQ(input.up.cols, input.x.cols);
   }
+}
+
+void check_group(const LinearGroup& group) {
+  check_input(group.input);
+  for (const int32_t row : group.rows) HEADRACE_CHECK(row >= 0 && row < group.input.x.rows);
+  for (const LinearTask& task : group.tasks) check_task(task, group.num_rows(), group.cols());
 }
 
 const CpuMatrix& matrix_of(const LinearTask& task) {
@@ -152,15 +159,6 @@ void run_part(const CpuContext& context, const PreparedInput& input, const Part&
   finish_part(context, whole);
 }
 
-/// How the outputs of a group of products are shared out: items are runs of panels, counted through
-/// all tasks, times groups of rows.
-struct Shares {
-  int64_t panels_a_share = 0;
-  int64_t num_shares = 0;
-  int64_t rows_a_group = 0;
-  int64_t num_groups = 0;
-};
-
 /// Panels a share where there are few rows and each item costs something to begin: at most
 /// `most_items` items a thread, as many for each thread as the number of panels allows.
 int64_t even_share(int64_t num_panels, int num_threads, int64_t most_items) {
@@ -187,7 +185,31 @@ struct GroupShape {
   bool all_made = true;  ///< all panels are made from the file's rows: once for all rows
 };
 
-Shares share_out(const GroupShape& group, int num_threads) {
+GroupShape shape_of(const LinearGroup& group) {
+  GroupShape shape;
+  shape.num_rows = group.num_rows();
+  shape.cols = group.cols();
+  shape.has_tiles = group.forms.tiles;
+  for (const LinearTask& task : group.tasks) {
+    shape.num_panels += matrix_of(task).num_panels();
+    shape.all_made &= matrix_of(task).makes_panels();
+  }
+  return shape;
+}
+
+/// Multiply-adds, or what few rows read, whichever takes longer.
+double work_of(const LinearGroup& group) {
+  constexpr int64_t kRowsInTimeOfReading = 8;
+  const auto rows = static_cast<double>(std::max(group.num_rows(), kRowsInTimeOfReading));
+  double weights = 0;
+  for (const LinearTask& task : group.tasks) {
+    weights += static_cast<double>(matrix_of(task).num_panels() * task.weight->cols());
+  }
+  return rows * weights;
+}
+
+/// `part`: of the work of all groups that are computed at once.
+Shares share_out(const GroupShape& group, int num_threads, double part) {
   // Rows of a group stay in a second-level cache, in their form, while weights pass by.
   constexpr int64_t kGroupBytes = 256 << 10;
   constexpr int64_t kTileGroupBytes = 768 << 10;
@@ -197,7 +219,8 @@ Shares share_out(const GroupShape& group, int num_threads) {
   static_assert(kRowStep % kTileRows == 0);
   // Enough items that a thread which is held up does not hold up the others for long, and small
   // ones where a few rows pass by the weights in microseconds.
-  const int64_t items_a_thread = group.num_rows < kRowStep ? 64 : 8;
+  const double most_items = group.num_rows < kRowStep ? 64 : 8;
+  const auto items_a_thread = std::max<int64_t>(1, std::llround(part * most_items));
   Shares shares;
   const int64_t group_bytes = group.has_tiles ? kTileGroupBytes / 2 : kGroupBytes;
   shares.rows_a_group = std::max<int64_t>(1, group_bytes / group.cols / kRowStep) * kRowStep;
@@ -234,6 +257,32 @@ float* tile_scratch(CpuContext& context) {
   return context.scratch(static_cast<size_t>(kTileFloats * context.pool.num_threads()));
 }
 
+/// An item of a group, of Shares::num_items().
+void run_item(const CpuContext& context, const LinearGroup& group, int64_t item,
+              const Scratch& scratch) {
+  const Shares& shares = group.shares;
+  const int64_t row_group = item / shares.num_shares;
+  const int64_t first_row = row_group * shares.rows_a_group;
+  const int64_t end_row = std::min(group.num_rows(), first_row + shares.rows_a_group);
+  int64_t first = item % shares.num_shares * shares.panels_a_share;
+  int64_t end = first + shares.panels_a_share;
+  // The tasks whose panels are among them.
+  for (const LinearTask& task : group.tasks) {
+    const CpuMatrix& matrix = matrix_of(task);
+    const int64_t task_end = std::min(end, matrix.num_panels());
+    if (first < task_end) {
+      if (!matrix.makes_panels()) {
+        run_part(context, group.prepared, {task, first, task_end, first_row, end_row}, scratch);
+      } else if (row_group == 0) {  // made once for all rows
+        run_part(context, group.prepared, {task, first, task_end, 0, group.num_rows()}, scratch);
+      }
+    }
+    first = std::max<int64_t>(0, first - matrix.num_panels());
+    end -= matrix.num_panels();
+    if (end <= 0) break;
+  }
+}
+
 }  // namespace
 
 void reserve_linear(CpuContext& context, const InputForms& forms, int64_t max_rows,
@@ -242,55 +291,47 @@ void reserve_linear(CpuContext& context, const InputForms& forms, int64_t max_ro
   if (forms.tiles) tile_scratch(context);
 }
 
-void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const LinearTask> tasks) {
-  const Tensor& x = input.x;
-  if (x.rows == 0) return;
-  check_input(input);
-  GroupShape group;
-  group.num_rows = x.rows;
-  group.cols = x.cols;
+void cpu_linear_groups(CpuContext& context, std::span<LinearGroup> groups) {
   InputForms forms;
   size_t made_bytes = 0;
-  for (const LinearTask& task : tasks) {
-    check_task(x, task);
-    const CpuMatrix& matrix = matrix_of(task);
-    group.num_panels += matrix.num_panels();
-    group.all_made &= matrix.makes_panels();
-    made_bytes = std::max(made_bytes, matrix.scratch_bytes());
-    forms.add(matrix.input_form());
+  double all = 0;
+  for (LinearGroup& group : groups) {
+    check_group(group);
+    for (const LinearTask& task : group.tasks) {
+      const CpuMatrix& matrix = matrix_of(task);
+      made_bytes = std::max(made_bytes, matrix.scratch_bytes());
+      group.forms.add(matrix.input_form());
+    }
+    forms.add(group.forms);
+    all += work_of(group);
   }
-  group.has_tiles = forms.tiles;
-  const PreparedInput rows = prepare_input(context, input, forms);
-  const int num_threads = context.pool.num_threads();
-  const Shares shares = share_out(group, num_threads);
+  prepare_inputs(context, groups);
+  int64_t num_items = 0;
+  for (LinearGroup& group : groups) {
+    group.shares = share_out(shape_of(group), context.pool.num_threads(), work_of(group) / all);
+    group.first_item = num_items;
+    num_items += group.shares.num_items();
+  }
   context.reserve_panels(made_bytes);
   float* tiles = forms.tiles ? tile_scratch(context) : nullptr;
-  const auto run_item = [&](int64_t item, int worker) {
-    const int64_t row_group = item / shares.num_shares;
-    const int64_t first_row = row_group * shares.rows_a_group;
-    const int64_t end_row = std::min(x.rows, first_row + shares.rows_a_group);
-    int64_t first = item % shares.num_shares * shares.panels_a_share;
-    int64_t end = std::min(group.num_panels, first + shares.panels_a_share);
+  context.pool.parallel_for(num_items, [&](int64_t item, int worker) {
+    const auto next = std::upper_bound(
+        groups.begin(), groups.end(), item,
+        [](int64_t at, const LinearGroup& group) { return at < group.first_item; });
     Scratch scratch;
     if (forms.tiles) scratch.tiles = tiles + kTileFloats * worker;
-    // The tasks whose panels are among them.
-    for (const LinearTask& task : tasks) {
-      const CpuMatrix& matrix = matrix_of(task);
-      const int64_t task_end = std::min(end, matrix.num_panels());
-      if (first < task_end) {
-        if (!matrix.makes_panels()) {
-          run_part(context, rows, {task, first, task_end, first_row, end_row}, scratch);
-        } else if (row_group == 0) {  // made once for all rows
-          scratch.panels = context.panels_of(worker);
-          run_part(context, rows, {task, first, task_end, 0, x.rows}, scratch);
-        }
-      }
-      first = std::max<int64_t>(0, first - matrix.num_panels());
-      end -= matrix.num_panels();
-      if (end <= 0) break;
-    }
-  };
-  context.pool.parallel_for(shares.num_groups * shares.num_shares, run_item);
+    if (made_bytes > 0) scratch.panels = context.panels_of(worker);
+    const LinearGroup& group = *(next - 1);
+    run_item(context, group, item - group.first_item, scratch);
+  });
+}
+
+void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const LinearTask> tasks) {
+  if (input.x.rows == 0) return;
+  LinearGroup group;
+  group.input = input;
+  group.tasks = tasks;
+  cpu_linear_groups(context, std::span(&group, 1));
 }
 
 }  // namespace headrace

@@ -17,4 +17,7 @@ void reserve_linear(CpuContext& context, const InputForms& forms, int64_t max_ro
 /// and what they are added to is added to by the thread that computed them.
 void cpu_linear(CpuContext& context, const LinearInput& input, std::span<const LinearTask> tasks);
 
+/// The same for several groups of rows, each with its products, in one parallel region.
+void cpu_linear_groups(CpuContext& context, std::span<LinearGroup> groups);
+
 }  // namespace headrace

@@ -87,6 +87,38 @@ TEST_P(LinearOnIsa, ExtremeBlocksDoNotOverflow) {
   }
 }
 
+TEST_P(LinearOnIsa, ExactProductsRoundNoActivations) {
+  for (const FormatTraits& format : all_formats()) {
+    SCOPED_TRACE(format.name);
+    const auto data = made_up_blocks(format.format, 20, 512, 7);
+    const auto weights = decode_all(format.format, data);
+    const Buffer x = uneven_rows(3, 512, 3);
+    const Buffer out(DType::f32, 3, 20);
+    for (const bool data_stays : {false, true}) {
+      const auto backend = backend_of(GetParam());
+      WeightView view{format.format, 20, 512, data, {}, "w"};
+      view.is_exact = true;
+      view.data_stays = data_stays;
+      const auto matrix = backend->pack(view);
+      ASSERT_TRUE(matrix.ok());
+      backend->linear(x.view(), {matrix->get(), {}, out.view()});
+      for (int64_t r = 0; r < 3; ++r) {
+        for (int64_t o = 0; o < 20; ++o) {
+          double expected = 0;
+          double size = 0;
+          for (int64_t k = 0; k < 512; ++k) {
+            const double product =
+                double{x.view().f32(r)[k]} * double{weights[static_cast<size_t>(o * 512 + k)]};
+            expected += product;
+            size += std::abs(product);
+          }
+          ASSERT_NEAR(out.view().f32(r)[o], expected, 2e-6 * size);
+        }
+      }
+    }
+  }
+}
+
 TEST_P(LinearOnIsa, ColumnsThatAreNoMultipleOfThirtyTwoRunAsFloats) {
   for (const Format format : {Format::f32, Format::f16, Format::bf16}) {
     for (const int64_t cols : {1, 7, 33, 100}) {

@@ -56,7 +56,7 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   matrix->cols_ = weight.cols;
   matrix->format_ = weight.format;
   MatrixStorage storage = packing.storage;
-  if (storage == MatrixStorage::packed && weight.format == Format::f32) {
+  if (storage == MatrixStorage::packed && (weight.format == Format::f32 || weight.is_exact)) {
     storage = MatrixStorage::decoded;
   }
   matrix->storage_ = storage;

@@ -23,6 +23,9 @@ void rope_neox(float* head, const float* cos, const float* sin, int64_t num_pair
 void activate(Activation activation, const float* x, const float* up, int64_t n, float* out);
 void add(float* x, const float* delta, int64_t n);
 void scale(const float* x, float factor, int64_t n, float* out);
+void add_scaled(float* x, const float* delta, float factor, int64_t n);
+void softmax(const float* x, int64_t n, float* out);
+void sigmoid(const float* x, int64_t n, float* out);
 void soft_cap(float* x, float cap, int64_t n);
 void clamp(float* x, float limit, int64_t n);
 void gate(float* x, float gate, int64_t n);

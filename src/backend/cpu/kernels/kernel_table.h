@@ -159,6 +159,12 @@ struct KernelTable {
   void (*activate)(Activation activation, const float* x, const float* up, int64_t n, float* out);
   void (*add)(float* x, const float* delta, int64_t n);
   void (*scale)(const float* x, float factor, int64_t n, float* out);
+  /// x += factor * delta.
+  void (*add_scaled)(float* x, const float* delta, float factor, int64_t n);
+  /// out = e^x / sum(e^x). Any NaN makes all of them NaN.
+  void (*softmax)(const float* x, int64_t n, float* out);
+  /// out = 1 / (1 + e^-x).
+  void (*sigmoid)(const float* x, int64_t n, float* out);
   void (*soft_cap)(float* x, float cap, int64_t n);
   void (*clamp)(float* x, float limit, int64_t n);
   /// x *= 1 / (1 + e^-gate).

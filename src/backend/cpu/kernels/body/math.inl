@@ -43,7 +43,7 @@ HEADRACE_INLINE F16x tanh(F16x x) {
 }
 
 /// 1 / (1 + e^-x).
-HEADRACE_INLINE F16x sigmoid(F16x x) {
+HEADRACE_INLINE F16x logistic(F16x x) {
   return splat(1.0F) / (splat(1.0F) + exp(splat(0.0F) - x));
 }
 

@@ -136,6 +136,25 @@ void scale(const float* x, float factor, int64_t n, float* out) {
             [&](int64_t i, int64_t count) { return load_row(x, i, count) * splat(factor); });
 }
 
+void add_scaled(float* x, const float* delta, float factor, int64_t n) {
+  for_lanes(n, x, [&](int64_t i, int64_t count) {
+    return mul_add(splat(factor), load_row(delta, i, count), load_row(x, i, count));
+  });
+}
+
+void softmax(const float* x, int64_t n, float* out) {
+  float largest = x[0];
+  for (int64_t i = 1; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  for_lanes(n, out,
+            [&](int64_t i, int64_t count) { return exp(load_row(x, i, count) - splat(largest)); });
+  const float sum = sum_row(out, n, 0.0F, [](F16x total, F16x v) { return total + v; });
+  for_lanes(n, out, [&](int64_t i, int64_t count) { return load_row(out, i, count) / splat(sum); });
+}
+
+void sigmoid(const float* x, int64_t n, float* out) {
+  for_lanes(n, out, [&](int64_t i, int64_t count) { return logistic(load_row(x, i, count)); });
+}
+
 void soft_cap(float* x, float cap, int64_t n) {
   for_lanes(n, x, [&](int64_t i, int64_t count) {
     return splat(cap) * tanh(load_row(x, i, count) / splat(cap));
@@ -149,7 +168,7 @@ void clamp(float* x, float limit, int64_t n) {
 }
 
 void gate(float* x, float gate, int64_t n) {
-  const F16x factor = sigmoid(splat(gate));
+  const F16x factor = logistic(splat(gate));
   for_lanes(n, x, [&](int64_t i, int64_t count) { return load_row(x, i, count) * factor; });
 }
 
