@@ -106,6 +106,42 @@ struct Direct {
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
   }
 
+  Vector feed_forward(const std::string& layer, const std::string& suffix, const Vector& x) const {
+    Vector gate = product(layer + "ffn_gate" + suffix, x);
+    const Vector up = product(layer + "ffn_up" + suffix, x);
+    for (size_t i = 0; i < gate.size(); ++i) gate[i] = activate(gate[i]) * up[i];
+    return product(layer + "ffn_down" + suffix, gate);
+  }
+
+  // The experts of largest probability, each times its own.
+  Vector mix(const std::string& layer, const Vector& x) const {
+    Vector weights = product(layer + "ffn_gate_inp", x);
+    double sum = 0;
+    for (double& weight : weights) sum += weight = std::exp(weight);
+    std::vector<size_t> order;
+    for (size_t e = 0; e < weights.size(); ++e) order.push_back(e);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return weights[a] > weights[b]; });
+    order.resize(static_cast<size_t>(o.num_active));
+    if (o.normalises) {
+      sum = 0;
+      for (const size_t e : order) sum += weights[e];
+    }
+    Vector out(x.size(), 0.0);
+    const auto add_part = [&](const std::string& suffix, double weight) {
+      const Vector part = feed_forward(layer, suffix, x);
+      for (size_t i = 0; i < out.size(); ++i) out[i] += weight * part[i];
+    };
+    for (const size_t e : order) add_part("." + std::to_string(e), weights[e] / sum);
+    if (o.shared_length == 0) return out;
+    double weight = 1;
+    if (o.has_shared_gate) {
+      weight = 1 / (1 + std::exp(-product(layer + "ffn_gate_inp_shexp", x)[0]));
+    }
+    add_part("_shexp", weight);
+    return out;
+  }
+
   void add(Vector& x, Vector delta, const std::string& post_norm) const {
     if (is_gemma) delta = norm(post_norm, delta);
     for (size_t i = 0; i < x.size(); ++i) x[i] += delta[i];
@@ -130,10 +166,8 @@ struct Direct {
       add(x, product(name + "attn_output", attended), name + "post_attention_norm");
 
       const Vector m = norm(name + "ffn_norm", x);
-      Vector gate = product(name + "ffn_gate", m);
-      const Vector up = product(name + "ffn_up", m);
-      for (size_t i = 0; i < gate.size(); ++i) gate[i] = activate(gate[i]) * up[i];
-      add(x, product(name + "ffn_down", gate), name + "post_ffw_norm");
+      const bool has_experts = o.num_experts > 0 && index >= o.num_dense_layers;
+      add(x, has_experts ? mix(name, m) : feed_forward(name, "", m), name + "post_ffw_norm");
     }
   }
 };

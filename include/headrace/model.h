@@ -17,8 +17,9 @@ struct ModelInfo {
   int64_t num_layers = 0;
   int64_t embedding_length = 0;
   int64_t num_parameters = 0;
-  uint64_t weight_bytes = 0;        ///< packed weights, or where they stay in the file, those
-  std::vector<TokenId> end_tokens;  ///< ids that end a generation
+  int64_t num_active_parameters = 0;  ///< that a token uses: with experts fewer
+  uint64_t weight_bytes = 0;          ///< packed weights, or where they stay in the file, those
+  std::vector<TokenId> end_tokens;    ///< ids that end a generation
 };
 
 }  // namespace headrace

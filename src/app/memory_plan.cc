@@ -59,9 +59,8 @@ uint64_t kv_bytes_per_token(const MemoryNeeds& needs) {
 uint64_t activation_bytes(const MemoryNeeds& needs) {
   const ActivationSizes& sizes = needs.activations;
   // Quantised rows take less than floats.
-  const int64_t widest = std::max({sizes.embedding, sizes.queries, sizes.feed_forward});
   const uint64_t copy =
-      saturating_mul<uint64_t>(product(needs.chunk_tokens, widest), sizeof(float));
+      saturating_mul<uint64_t>(product(needs.chunk_tokens, widest_input(sizes)), sizeof(float));
   return saturating_add(buffer_bytes(sizes, needs.chunk_tokens, needs.logit_rows), copy);
 }
 

@@ -35,7 +35,7 @@ StepCost::StepCost(const WeightWork& weights, std::vector<CacheSpec> caches, KvT
 Work StepCost::of(const StepShape& step) const {
   const auto sequences = static_cast<double>(step.num_sequences);
   Work work;
-  work.bytes = static_cast<double>(weights_.layer_bytes);
+  work.bytes = weights_.step_layer_bytes(step.num_sequences * step.rows);
   work.macs = sequences * static_cast<double>(step.rows) * static_cast<double>(weights_.layer_macs);
   if (step.logit_rows > 0) {
     work.bytes +=

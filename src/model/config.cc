@@ -186,12 +186,6 @@ ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architect
                 std::to_string(config.num_heads) + " heads do not fit an embedding of " +
                     std::to_string(config.embedding_length));
   }
-  const int64_t experts = reader.optional_int("expert_count", 0, kMaxSize, 0);
-  if (experts > 0) {
-    reader.fail(
-        ErrorCode::unsupported, "expert_count",
-        "mixture-of-experts layers (" + std::to_string(experts) + " experts) are not built in");
-  }
   if (!reader.optional_bool("attention.causal", true)) {
     reader.fail(ErrorCode::unsupported, "attention.causal",
                 "bidirectional attention is not built in for this architecture");

@@ -11,6 +11,7 @@
 
 #include "checkpoint/metadata.h"
 #include "headrace/result.h"
+#include "model/blocks/moe_config.h"
 #include "model/blocks/positions.h"
 
 namespace headrace {
@@ -42,6 +43,10 @@ struct ModelConfig {
   bool is_parallel = false;               ///< attention and feed-forward read the same rows
   RopeConfig rope;                        ///< of layers without a window
   std::optional<RopeConfig> rope_window;  ///< of window layers, where it differs
+  std::optional<MoeConfig> moe;           ///< of layers whose feed-forward block has experts
+  std::vector<bool> is_moe_layer;         ///< one a layer; empty: none is
+
+  bool has_experts(size_t layer) const { return !is_moe_layer.empty() && is_moe_layer[layer]; }
 };
 
 /// Reads the keys "<architecture>.<name>" of a GGUF file. The first fault is kept and later reads
@@ -86,7 +91,7 @@ enum class PositionKind : uint8_t {
 };
 
 /// What all decoder-only transformers share: sizes, heads, norm, rotary embedding and its scaling.
-/// Mixture-of-experts, unequal key and value sizes and bidirectional models are `unsupported`.
+/// Unequal key and value sizes and bidirectional models are `unsupported`. Experts: read_moe.h.
 /// Keys: the GGUF specification, "Standardized key-value pairs".
 ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architecture,
                                 NormKind norm = NormKind::rms,

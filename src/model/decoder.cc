@@ -1,6 +1,7 @@
 // See decoder.h.
 #include "model/decoder.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,11 +24,22 @@ std::vector<CacheSpec> cache_specs_of(const ModelConfig& config) {
 }
 
 ActivationSizes activation_sizes_of(const ModelConfig& config, int64_t vocab_size) {
-  return {.embedding = config.embedding_length,
-          .queries = config.num_heads * config.head_dim,
-          .keys = config.num_kv_heads * config.head_dim,
-          .feed_forward = config.feed_forward_length,
-          .vocab = vocab_size};
+  ActivationSizes sizes{.embedding = config.embedding_length,
+                        .queries = config.num_heads * config.head_dim,
+                        .keys = config.num_kv_heads * config.head_dim,
+                        .feed_forward = config.feed_forward_length,
+                        .vocab = vocab_size};
+  if (!config.moe) return sizes;
+  const MoeConfig& moe = *config.moe;
+  const bool has_dense = std::find(config.is_moe_layer.begin(), config.is_moe_layer.end(), false) !=
+                         config.is_moe_layer.end();
+  sizes.feed_forward =
+      std::max(has_dense ? config.feed_forward_length : int64_t{0}, moe.shared_length);
+  sizes.experts = moe.num_experts;
+  sizes.shared_scores = moe.shared_length > 0 ? 1 : 0;
+  sizes.expert_hidden = moe.num_active * moe.expert_length;
+  sizes.expert_parts = (moe.num_active + sizes.shared_scores) * config.embedding_length;
+  return sizes;
 }
 
 namespace {
@@ -135,11 +147,20 @@ WeightWork Decoder::weight_work() const {
   work.top_bytes = head.top_bytes();
   work.head_macs = elements(head);
   work.layer_bytes = info_.weight_bytes - head.bytes();
-  work.layer_macs = matrix_elements_ - elements(head);
+  work.layer_macs = loaded_.matrix_elements - elements(head);
   if (head_.own.weight) {
     // Of an embedding of its own a step reads a row a token, which is next to nothing.
     work.layer_bytes -= embedding_.table->bytes();
     work.layer_macs -= elements(*embedding_.table);
+  }
+  if (config_.moe) {
+    const auto count = static_cast<uint64_t>(config_.moe->num_experts);
+    const auto active = static_cast<uint64_t>(config_.moe->num_active);
+    work.expert_bytes = loaded_.expert_bytes;
+    work.active_share = static_cast<double>(active) / static_cast<double>(count);
+    work.layer_bytes -= loaded_.expert_bytes / count * (count - active);
+    work.layer_macs -= loaded_.expert_elements / config_.moe->num_experts *
+                       (config_.moe->num_experts - config_.moe->num_active);
   }
   return work;
 }

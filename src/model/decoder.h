@@ -35,11 +35,11 @@ class Decoder : public Model {
   WeightWork weight_work() const final;
   Result<void> check_weights() const final;
 
-  /// Fills in what is known once everything is loaded. `matrix_elements`: of all weight matrices.
-  /// `files`: where matrices are read from in every step; null: nowhere.
-  void set_loaded(ModelInfo info, int64_t matrix_elements, const Checkpoint* files) {
+  /// Fills in what is known once everything is loaded. `files`: where matrices are read from in
+  /// every step; null: nowhere.
+  void set_loaded(ModelInfo info, const LoadedWeights& loaded, const Checkpoint* files) {
     info_ = std::move(info);
-    matrix_elements_ = matrix_elements;
+    loaded_ = loaded;
     files_ = files;
   }
   int64_t vocab_size() const { return embedding_.table ? embedding_.table->rows() : 0; }
@@ -88,7 +88,7 @@ class Decoder : public Model {
   Tensor angles_, window_angles_;  ///< of the step
   CacheGroups groups_;
   ModelInfo info_;
-  int64_t matrix_elements_ = 0;
+  LoadedWeights loaded_;
   const Checkpoint* files_ = nullptr;
 };
 

@@ -230,6 +230,26 @@ TEST(Forward, LlamaWithYarn) {
   expect_like_direct(tiny, {frequencies, {}, 0.1 * std::log(4.0) + 1});
 }
 
+TEST(Forward, ExpertsAreLikeTheDirectComputation) {
+  std::vector<TinyOptions> variants(6, test::tiny_moe_options());
+  variants[1].has_stacked_experts = false;
+  variants[1].has_biases = true;
+  variants[2].num_active = 1;
+  variants[2].normalises = false;
+  variants[2].has_shared_gate = false;
+  variants[3].num_active = variants[3].num_experts;
+  variants[3].shared_length = 0;
+  variants[4].num_dense_layers = 0;
+  variants[4].shared_length = 0;
+  variants[4].num_experts = 9;
+  variants[4].num_active = 3;
+  variants[5].num_experts = variants[5].num_active = 1;
+  for (const TinyOptions& options : variants) {
+    SCOPED_TRACE(std::to_string(options.num_active) + " of " + std::to_string(options.num_experts));
+    expect_like_direct(test::tiny_model(options), {test::plain_frequencies(10000, 8), {}});
+  }
+}
+
 TEST(Forward, Gemma3IsLikeTheDirectComputation) {
   const TinyOptions options = test::tiny_gemma3_options();
   expect_like_direct(test::tiny_model(options),
@@ -265,7 +285,13 @@ std::vector<TinyOptions> invariance_models() {
   TinyOptions gemma = test::tiny_gemma3_options();
   gemma.embedding = 64;
   gemma.feed_forward = 96;
-  return {llama, gemma};
+  TinyOptions moe = llama;
+  moe.num_experts = 7;
+  moe.num_active = 3;
+  moe.expert_length = 80;
+  moe.shared_length = 96;
+  moe.has_shared_gate = true;
+  return {llama, gemma, moe};
 }
 
 class Invariance : public testing::TestWithParam<Isa> {};

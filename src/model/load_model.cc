@@ -1,5 +1,6 @@
 // From an opened checkpoint to a model: architecture, config, tensors.
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -26,13 +27,18 @@ Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backe
   const RopeRows rope_rows =
       checkpoint.keeps_rope_halves() ? RopeRows::halves : architecture.gguf_rope_rows;
   Loader loader(checkpoint, backend, rope_rows, options);
+  const std::optional<MoeConfig> experts = config.moe;
   std::unique_ptr<Decoder> model = architecture.load(std::move(config), loader);
   HEADRACE_TRY(loader.finish());
+  // Of the experts, a token uses some.
+  const int64_t unused_elements = experts ? loader.loaded().expert_elements / experts->num_experts *
+                                                (experts->num_experts - experts->num_active)
+                                          : 0;
   info.vocab_size = model->vocab_size();
   info.num_parameters = loader.num_parameters();
+  info.num_active_parameters = loader.num_parameters() - unused_elements;
   info.weight_bytes = loader.packed_bytes();
-  model->set_loaded(std::move(info), loader.matrix_elements(),
-                    options.pack ? nullptr : &checkpoint);
+  model->set_loaded(std::move(info), loader.loaded(), options.pack ? nullptr : &checkpoint);
   return std::unique_ptr<Model>(std::move(model));
 }
 

@@ -177,7 +177,7 @@ TEST(LoadModel, FaultsOfTheMetadataNameTheKey) {
        [](auto& f) { f.add("llama.rope.scaling.factor", -2.0F); }},
       {"llama.rope.scaling.factor", ErrorCode::corrupt_data,
        [](auto& f) { f.add("llama.rope.scaling.factor", NAN); }},
-      {"llama.expert_count", ErrorCode::unsupported,
+      {"llama.expert_used_count", ErrorCode::corrupt_data,
        [](auto& f) { f.add("llama.expert_count", uint32_t{8}); }},
       {"llama.attention.causal", ErrorCode::unsupported,
        [](auto& f) { f.add("llama.attention.causal", false); }},
@@ -219,6 +219,79 @@ TEST(LoadModel, DivisorsOfFrequenciesMustBePositive) {
   TinyModel tiny = test::tiny_model({});
   tiny.add("rope_freqs.weight", {4}, {1, 0, 1, 1});
   EXPECT_TRUE(names(error_of(tiny), "rope_freqs.weight"));
+}
+
+TEST(LoadModel, WorkOfExpertsIsThatOfTheOnesInUse) {
+  test::TinyOptions options = test::tiny_moe_options();
+  for (const bool is_stacked : {true, false}) {
+    options.has_stacked_experts = is_stacked;
+    auto model = load(test::tiny_model(options));
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    const WeightWork work = (*model)->weight_work();
+    const int64_t expert = 3 * 32 * 48;
+    const int64_t others = 3 * 32 * (32 + 16 + 16 + 32) + 3 * 32 * 48;  // attention, a dense layer
+    const int64_t shared = 2 * (3 * 32 * 56 + 32) + 2 * 5 * 32;         // with both routers
+    EXPECT_EQ(work.layer_macs, others + shared + 2 * 2 * expert);
+    EXPECT_EQ(work.active_share, 0.4);
+    EXPECT_GE(work.expert_bytes, static_cast<uint64_t>(2 * 5 * expert) * sizeof(float));
+    const ModelInfo& info = (*model)->info();
+    EXPECT_EQ(info.num_parameters - info.num_active_parameters, 2 * 3 * expert);
+    const auto one = static_cast<double>(work.layer_bytes);
+    const auto experts = static_cast<double>(work.expert_bytes);
+    EXPECT_EQ(work.step_layer_bytes(1), one);
+    EXPECT_NEAR(work.step_layer_bytes(2), one + (0.64 - 0.4) * experts, 1);
+    EXPECT_NEAR(work.step_layer_bytes(1000), one + 0.6 * experts, 1);
+  }
+  auto dense = load(test::tiny_model({}));
+  ASSERT_TRUE(dense.ok());
+  const WeightWork work = (*dense)->weight_work();
+  EXPECT_EQ(work.step_layer_bytes(5), static_cast<double>(work.layer_bytes));
+  EXPECT_EQ((*dense)->info().num_active_parameters, (*dense)->info().num_parameters);
+}
+
+TEST(LoadModel, ExpertsMayStayInTheFile) {
+  LoadModelOptions options;
+  options.pack = false;
+  auto model = load(test::tiny_model(test::tiny_moe_options()), options);
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_GT((*model)->info().weight_bytes, 0U);
+}
+
+TEST(LoadModel, NamesWhatIsWrongWithExperts) {
+  const auto with = [](auto edit) {
+    test::TinyOptions options = test::tiny_moe_options();
+    edit(options);
+    return test::tiny_metadata(options);
+  };
+  for (const int64_t used : {0, 6}) {
+    EXPECT_TRUE(
+        names(error_of(with([&](auto& o) { o.num_active = used; })), "llama.expert_used_count"));
+  }
+  EXPECT_TRUE(names(error_of(with([](auto& o) { o.expert_length = 0; })),
+                    "llama.expert_feed_forward_length"));
+  EXPECT_TRUE(names(error_of(with([](auto& o) { o.num_dense_layers = 4; })),
+                    "llama.leading_dense_block_count"));
+  TinyModel gated = with([](auto&) {});
+  gated.file.add("llama.expert_gating_func", uint32_t{3});
+  EXPECT_TRUE(names(error_of(gated), "llama.expert_gating_func"));
+  TinyModel groups = with([](auto&) {});
+  groups.file.add("llama.expert_group_count", uint32_t{4});
+  EXPECT_TRUE(names(error_of(groups), "llama.expert_group_count"));
+  TinyModel dense = with([](auto&) {});
+  dense.options.num_experts = 0;
+  test::add_tiny_tensors(dense);
+  EXPECT_TRUE(names(error_of(dense), "blk.1.ffn_gate_exps.weight"));
+
+  test::TinyOptions options = test::tiny_moe_options();
+  options.num_experts = 4;  // fewer than there are weights for
+  TinyModel metadata = test::tiny_metadata(options);
+  options.num_experts = 5;
+  metadata.options = options;
+  test::add_tiny_tensors(metadata);
+  EXPECT_TRUE(names(error_of(metadata), "blk.1.ffn_gate_inp.weight"));
+  test::TinyOptions unread = test::tiny_gemma3_options();
+  unread.num_experts = 4;
+  EXPECT_TRUE(names(error_of(test::tiny_metadata(unread)), "gemma3.expert_count"));
 }
 
 TEST(Loader, LayerNormsHaveABiasOrNot) {

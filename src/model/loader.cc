@@ -23,6 +23,7 @@ std::string shape_text(std::span<const int64_t> shape) {
 // Trailing dimensions of 1 that a file leaves out or adds at the front do not matter.
 bool same_shape(std::span<const int64_t> found, std::span<const int64_t> expected) {
   while (found.size() > expected.size() && found.front() == 1) found = found.subspan(1);
+  while (expected.size() > found.size() && expected.front() == 1) expected = expected.subspan(1);
   if (found.size() != expected.size()) return false;
   for (size_t i = 0; i < found.size(); ++i) {
     if (expected[i] >= 0 && found[i] != expected[i]) return false;
@@ -107,7 +108,7 @@ std::span<const std::byte> Loader::read(const CheckpointTensor& tensor) {
 
 std::unique_ptr<Matrix> Loader::pack_rows(const CheckpointTensor& tensor, int64_t rows,
                                           std::span<const std::byte> data,
-                                          std::span<const int32_t> row_order, bool finds_top) {
+                                          const PackOptions& options) {
   // The embedding may be most of the file: its pages go back while it is packed.
   std::function<void(std::span<const std::byte>)> release;
   if (!tensor.is_made) {
@@ -121,17 +122,18 @@ std::unique_ptr<Matrix> Loader::pack_rows(const CheckpointTensor& tensor, int64_
                                .rows = rows,
                                .cols = tensor.shape.back(),
                                .data = data,
-                               .row_order = row_order,
+                               .row_order = options.row_order,
                                .name = tensor.name,
                                .data_stays = !options_.pack,
                                .release = release,
-                               .finds_top = finds_top});
+                               .finds_top = options.finds_top,
+                               .is_exact = options.is_exact});
   if (!packed.ok()) {
     if (!error_) error_ = std::move(packed).error();
     return nullptr;
   }
   packed_bytes_ += (*packed)->bytes();
-  matrix_elements_ += (*packed)->rows() * (*packed)->cols();
+  loaded_.matrix_elements += (*packed)->rows() * (*packed)->cols();
   return std::move(packed).value();
 }
 
@@ -145,16 +147,50 @@ Buffer Loader::vector(const std::string& name, int64_t size) {
 }
 
 std::unique_ptr<Matrix> Loader::pack(const std::string& name, int64_t rows, int64_t cols,
-                                     std::span<const int32_t> row_order, bool finds_top) {
+                                     const PackOptions& options) {
   const std::array shape = {rows, cols};
   const CheckpointTensor* tensor = take(name, shape);
   if (tensor == nullptr) return nullptr;
   const std::span<const std::byte> data = read(*tensor);
   if (error_) return nullptr;
   const int64_t found_rows = tensor->shape.size() < 2 ? 1 : *(tensor->shape.end() - 2);
-  auto packed = pack_rows(*tensor, found_rows, data, row_order, finds_top);
+  auto packed = pack_rows(*tensor, found_rows, data, options);
   if (packed) done_with(*tensor);
   return packed;
+}
+
+std::vector<Linear> Loader::stacked_experts(const std::string& name, const MoeConfig& config,
+                                            int64_t rows, int64_t cols) {
+  const std::array shape = {config.num_experts, rows, cols};
+  const CheckpointTensor* tensor = take(name + "_exps.weight", shape);
+  if (tensor == nullptr) return {};
+  const std::span<const std::byte> data = read(*tensor);
+  if (error_) return {};
+  const size_t bytes = data.size() / static_cast<size_t>(config.num_experts);
+  std::vector<Linear> out(static_cast<size_t>(config.num_experts));
+  for (size_t e = 0; e < out.size(); ++e) {
+    out[e].weight = pack_rows(*tensor, rows, data.subspan(e * bytes, bytes), {});
+    if (error_) return {};
+  }
+  done_with(*tensor);
+  return out;
+}
+
+std::vector<Linear> Loader::experts(const std::string& name, const MoeConfig& config, int64_t rows,
+                                    int64_t cols) {
+  const uint64_t bytes_before = packed_bytes_;
+  const int64_t elements_before = loaded_.matrix_elements;
+  std::vector<Linear> out;
+  if (has(name + ".0")) {
+    for (int64_t e = 0; e < config.num_experts; ++e) {
+      out.push_back(linear(name + "." + std::to_string(e), rows, cols));
+    }
+  } else {
+    out = stacked_experts(name, config, rows, cols);
+  }
+  loaded_.expert_bytes += packed_bytes_ - bytes_before;
+  loaded_.expert_elements += loaded_.matrix_elements - elements_before;
+  return out;
 }
 
 std::vector<float> Loader::decode(const CheckpointTensor& tensor) {
@@ -181,7 +217,7 @@ std::vector<Linear> Loader::fused_linear(const std::string& name,
   size_t begin = 0;
   for (size_t i = 0; i < parts.size() && !error_; ++i) {
     const size_t bytes = static_cast<size_t>(part_rows[i]) * row_bytes;
-    parts[i].weight = pack_rows(*tensor, part_rows[i], data.subspan(begin, bytes), {}, false);
+    parts[i].weight = pack_rows(*tensor, part_rows[i], data.subspan(begin, bytes), {});
     begin += bytes;
   }
   if (error_) return parts;
@@ -203,9 +239,9 @@ std::vector<Linear> Loader::fused_linear(const std::string& name,
 }
 
 Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t cols,
-                               std::span<const int32_t> row_order, bool finds_top) {
+                               const PackOptions& options) {
   Linear out;
-  out.weight = pack(name + ".weight", rows, cols, row_order, finds_top);
+  out.weight = pack(name + ".weight", rows, cols, options);
   const std::string bias_name = name + ".bias";
   if (checkpoint_.find(bias_name) == nullptr) return out;
   const std::array shape = {rows};
@@ -213,8 +249,8 @@ Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t co
   if (tensor == nullptr) return out;
   const std::vector<float> bias = decode(*tensor);
   std::vector<float> ordered(bias);
-  for (size_t i = 0; i < row_order.size(); ++i) {
-    ordered[i] = bias[static_cast<size_t>(row_order[i])];
+  for (size_t i = 0; i < options.row_order.size(); ++i) {
+    ordered[i] = bias[static_cast<size_t>(options.row_order[i])];
   }
   out.bias = backend_.upload(ordered);
   packed_bytes_ += out.bias.bytes();
@@ -225,18 +261,22 @@ Linear Loader::linear(const std::string& name, int64_t rows, int64_t cols) {
   return linear_in_order(name, rows, cols, {});
 }
 
+Linear Loader::exact_linear(const std::string& name, int64_t rows, int64_t cols) {
+  return linear_in_order(name, rows, cols, {.is_exact = true});
+}
+
 Linear Loader::rope_linear(const std::string& name, const HeadRows& heads, int64_t cols) {
   std::vector<int32_t> order;
   if (rope_rows_ == RopeRows::interleaved) order = deinterleave_rows(heads);
-  return linear_in_order(name, heads.num_heads * heads.head_dim, cols, order);
+  return linear_in_order(name, heads.num_heads * heads.head_dim, cols, {.row_order = order});
 }
 
 Linear Loader::head(const std::string& name, int64_t rows, int64_t cols, bool finds_top) {
-  return linear_in_order(name, rows, cols, {}, finds_top);
+  return linear_in_order(name, rows, cols, {.finds_top = finds_top});
 }
 
 std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols, bool finds_top) {
-  return pack(name + ".weight", -1, cols, {}, finds_top);
+  return pack(name + ".weight", -1, cols, {.finds_top = finds_top});
 }
 
 std::unique_ptr<Matrix> Loader::matrix(const std::string& name, int64_t rows, int64_t cols) {

@@ -15,6 +15,7 @@
 #include "headrace/result.h"
 #include "model/blocks/embedding.h"
 #include "model/blocks/linear.h"
+#include "model/blocks/moe_config.h"
 #include "model/blocks/norm.h"
 #include "model/model.h"
 
@@ -36,6 +37,13 @@ struct HeadRows {
 /// For each output row of a projection in `halves` order, the row of a file in `interleaved` order.
 std::vector<int32_t> deinterleave_rows(const HeadRows& heads);
 
+/// What was loaded, in numbers.
+struct LoadedWeights {
+  int64_t matrix_elements = 0;  ///< of all matrices together
+  int64_t expert_elements = 0;  ///< of experts' matrices
+  uint64_t expert_bytes = 0;    ///< what these occupy
+};
+
 /// Tensors are asked for by their GGUF name without ".weight" or ".bias". Faults are collected, so
 /// that a model is loaded as a plain list: after a fault an empty block is returned, and finish()
 /// reports. Memory: a tensor's file pages are released as soon as it is packed; matrices that stay
@@ -53,6 +61,12 @@ class Loader {
   /// order.
   std::vector<Linear> fused_linear(const std::string& name, std::span<const int64_t> part_rows,
                                    int64_t cols);
+  /// A projection that is multiplied with activations of float32 (WeightView::is_exact).
+  Linear exact_linear(const std::string& name, int64_t rows, int64_t cols);
+  /// A projection [rows, cols] for each expert: of "<name>_exps", [experts, rows, cols], or of
+  /// "<name>.E", one an expert. None after a fault.
+  std::vector<Linear> experts(const std::string& name, const MoeConfig& config, int64_t rows,
+                              int64_t cols);
   /// A query or key projection, its rows brought to `halves` order.
   Linear rope_linear(const std::string& name, const HeadRows& heads, int64_t cols);
   /// An output head; finds_top: see WeightView.
@@ -85,22 +99,28 @@ class Loader {
   Backend& backend() const { return backend_; }
   uint64_t packed_bytes() const { return packed_bytes_; }
   int64_t num_parameters() const { return num_parameters_; }
-  /// Of all matrices together.
-  int64_t matrix_elements() const { return matrix_elements_; }
+  const LoadedWeights& loaded() const { return loaded_; }
 
  private:
   /// Null, with the fault noted, unless the file has a tensor of this shape; marks it as read.
   const CheckpointTensor* take(const std::string& name, std::span<const int64_t> shape);
+  /// How a matrix is packed: see WeightView.
+  struct PackOptions {
+    std::span<const int32_t> row_order = {};
+    bool finds_top = false;
+    bool is_exact = false;
+  };
   std::unique_ptr<Matrix> pack(const std::string& name, int64_t rows, int64_t cols,
-                               std::span<const int32_t> row_order, bool finds_top = false);
+                               const PackOptions& options);
+  std::vector<Linear> stacked_experts(const std::string& name, const MoeConfig& config,
+                                      int64_t rows, int64_t cols);
   Linear linear_in_order(const std::string& name, int64_t rows, int64_t cols,
-                         std::span<const int32_t> row_order, bool finds_top = false);
+                         const PackOptions& options);
   /// A vector of that size, uploaded; empty, with the fault noted, if the file has none.
   Buffer vector(const std::string& name, int64_t size);
   /// Packs rows of a tensor that was taken: `data` is theirs.
   std::unique_ptr<Matrix> pack_rows(const CheckpointTensor& tensor, int64_t rows,
-                                    std::span<const std::byte> data,
-                                    std::span<const int32_t> row_order, bool finds_top);
+                                    std::span<const std::byte> data, const PackOptions& options);
   /// A tensor's bytes; empty, with the fault noted, where they cannot be read.
   std::span<const std::byte> read(const CheckpointTensor& tensor);
   std::vector<float> decode(const CheckpointTensor& tensor);
@@ -118,7 +138,7 @@ class Loader {
   uint64_t done_bytes_ = 0;
   uint64_t packed_bytes_ = 0;
   int64_t num_parameters_ = 0;
-  int64_t matrix_elements_ = 0;
+  LoadedWeights loaded_;
 };
 
 }  // namespace headrace

@@ -48,11 +48,18 @@ struct StepInput {
 
 /// What a model's weights cost a step: packed bytes that must be read, multiply-adds of a row.
 struct WeightWork {
-  uint64_t layer_bytes = 0;  ///< by every step
+  uint64_t layer_bytes = 0;  ///< by a step of one row
   uint64_t head_bytes = 0;   ///< by a step that wants logits, besides
   uint64_t top_bytes = 0;    ///< the least instead, if it has one such row and wants its largest
   int64_t layer_macs = 0;    ///< for each row
   int64_t head_macs = 0;     ///< for each row that wants logits, besides
+  // Mixtures of experts: of their bytes, those that one row reads are among layer_bytes.
+  uint64_t expert_bytes = 0;  ///< of all experts
+  double active_share = 1;    ///< of them, those of a row
+
+  /// Of a step of that many rows, on average over choices of experts that do not depend on each
+  /// other.
+  double step_layer_bytes(int64_t rows) const;
 };
 
 class Model {

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace headrace {
 
-#define HEADRACE_ARCHITECTURES(X)                                                               \
-  X(gemma)                                                                                      \
-  X(gemma2) X(gemma3) X(gpt2) X(granite) X(llama) X(mistral) X(olmo2) X(phi3) X(qwen2) X(qwen3) \
-      X(smollm3) X(stablelm) X(xglm)
+#define HEADRACE_ARCHITECTURES(X)                                                                \
+  X(gemma)                                                                                       \
+  X(gemma2)                                                                                      \
+  X(gemma3) X(gpt2) X(granite) X(llama) X(mistral) X(olmo2) X(phi3) X(qwen2) X(qwen3) X(smollm3) \
+      X(stablelm) X(xglm)
 
 #define HEADRACE_DECLARE(name) extern const Architecture name##_architecture;
 HEADRACE_ARCHITECTURES(HEADRACE_DECLARE)
@@ -21,6 +23,16 @@ namespace {
 #define HEADRACE_ENTRY(name) &name##_architecture,
 constexpr std::array kArchitectures = {HEADRACE_ARCHITECTURES(HEADRACE_ENTRY)};
 #undef HEADRACE_ENTRY
+
+/// An architecture that has read no experts has none.
+void refuse_unread_experts(ConfigReader& reader, const ModelConfig& config) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const int64_t experts = reader.optional_int("expert_count", 0, kMost, 0);
+  if (experts == 0 || config.moe) return;
+  reader.fail(ErrorCode::unsupported, "expert_count",
+              "mixture-of-experts layers (" + std::to_string(experts) +
+                  " experts) are not built in for this architecture");
+}
 
 }  // namespace
 
@@ -61,6 +73,7 @@ Result<RecognizedModel> recognize(const Checkpoint& checkpoint) {
   }
   ConfigReader reader(checkpoint.metadata(), *name);
   RecognizedModel model{architecture, architecture->read_config(reader)};
+  refuse_unread_experts(reader, model.config);
   if (reader.error()) return *reader.error();
   return model;
 }

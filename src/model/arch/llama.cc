@@ -1,17 +1,21 @@
 // Llama and models of its shape (SmolLM2, ...): pre-norm layers of rotary attention and a
-// SiLU-gated MLP. Sources: arXiv:2302.13971, arXiv:2307.09288; transformers' LlamaConfig. GGUF
-// files of many other models say "llama" too, Mistral's and Mixtral's among them.
+// SiLU-gated MLP, or of experts (Mixtral, arXiv:2401.04088). Sources: arXiv:2302.13971,
+// arXiv:2307.09288; transformers' LlamaConfig. GGUF files of many other models say "llama" too,
+// Mistral's and Mixtral's among them.
 #include <utility>
 
 #include "model/architecture.h"
 #include "model/decoders/pre_norm.h"
 #include "model/hf/hf_rope.h"
+#include "model/read_moe.h"
 
 namespace headrace {
 namespace {
 
 ModelConfig llama_config(ConfigReader& reader) {
-  return read_decoder_config(reader, "llama");
+  ModelConfig config = read_decoder_config(reader, "llama");
+  read_moe(reader, {.normalise = true}, config);
+  return config;
 }
 
 std::unique_ptr<Decoder> load_llama(ModelConfig config, Loader& load) {

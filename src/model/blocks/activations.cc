@@ -24,6 +24,11 @@ constexpr std::array kRowBuffers = {
     Kind{&Activations::attended, &ActivationSizes::queries},
     Kind{&Activations::gate, &ActivationSizes::feed_forward},
     Kind{&Activations::up, &ActivationSizes::feed_forward},
+    Kind{&Activations::expert_scores, &ActivationSizes::experts},
+    Kind{&Activations::shared_score, &ActivationSizes::shared_scores},
+    Kind{&Activations::expert_gate, &ActivationSizes::expert_hidden},
+    Kind{&Activations::expert_up, &ActivationSizes::expert_hidden},
+    Kind{&Activations::expert_parts, &ActivationSizes::expert_parts},
 };
 
 constexpr std::array kLogitRowBuffers = {
@@ -42,6 +47,12 @@ uint64_t bytes_of(std::span<const Kind> kinds, const ActivationSizes& sizes, int
 
 }  // namespace
 
+int64_t widest_input(const ActivationSizes& sizes) {
+  // All experts of a row read its features, and all of their hidden features are read at once.
+  const int64_t hidden = sizes.expert_hidden + sizes.feed_forward;
+  return std::max({sizes.embedding, sizes.queries, hidden, sizes.expert_parts});
+}
+
 uint64_t buffer_bytes(const ActivationSizes& sizes, int64_t rows, int64_t logit_rows) {
   return saturating_add(bytes_of(kRowBuffers, sizes, rows),
                         bytes_of(kLogitRowBuffers, sizes, logit_rows));
@@ -55,8 +66,7 @@ void Activations::reserve(int64_t max_rows, int64_t max_logit_rows) {
   };
   if (max_rows > max_rows_) {
     allocate(kRowBuffers, max_rows);
-    backend_->reserve_rows(max_rows,
-                           std::max({sizes_.embedding, sizes_.queries, sizes_.feed_forward}));
+    backend_->reserve_rows(max_rows, widest_input(sizes_));
     max_rows_ = max_rows;
   }
   if (max_logit_rows > max_logit_rows_) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "backend/backend.h"
 
@@ -14,7 +15,16 @@ struct ActivationSizes {
   int64_t keys = 0;     ///< num_kv_heads * head_dim
   int64_t feed_forward = 0;
   int64_t vocab = 0;
+  // Mixtures of experts; 0: there are none.
+  int64_t experts = 0;        ///< scores of a router
+  int64_t shared_scores = 0;  ///< 1 where a shared expert may have a gate
+  int64_t expert_hidden = 0;  ///< experts of a token * hidden features of one
+  int64_t expert_parts = 0;   ///< experts of a token, with the shared one, * embedding
 };
+
+/// Of products' inputs: how many features a row has at the most, over all that are prepared at
+/// once.
+int64_t widest_input(const ActivationSizes& sizes);
 
 /// Bytes of the buffers after reserve(rows, logit_rows); the largest number if that does not fit.
 uint64_t buffer_bytes(const ActivationSizes& sizes, int64_t rows, int64_t logit_rows);
@@ -28,12 +38,17 @@ class Activations {
   int64_t max_rows() const { return max_rows_; }
 
   // Each holds up to max_rows rows.
-  Buffer x;         ///< [rows, embedding]: the residual stream
-  Buffer delta;     ///< [rows, embedding]: what a block adds to x
-  Buffer q;         ///< [rows, queries]
-  Buffer k, v;      ///< [rows, keys]
-  Buffer attended;  ///< [rows, queries]
-  Buffer gate, up;  ///< [rows, feed_forward]
+  Buffer x;                              ///< [rows, embedding]: the residual stream
+  Buffer delta;                          ///< [rows, embedding]: what a block adds to x
+  Buffer q;                              ///< [rows, queries]
+  Buffer k, v;                           ///< [rows, keys]
+  Buffer attended;                       ///< [rows, queries]
+  Buffer gate, up;                       ///< [rows, feed_forward]
+  Buffer expert_scores;                  ///< [rows, experts]
+  Buffer shared_score;                   ///< [rows, 1]
+  Buffer expert_gate, expert_up;         ///< [rows, expert_hidden]
+  Buffer expert_parts;                   ///< [rows, expert_parts]
+  std::vector<LinearTask> router_tasks;  ///< a list that steps make anew
   // These hold up to max_logit_rows rows.
   Buffer last;    ///< [logit rows, embedding]
   Buffer logits;  ///< [logit rows, vocab]
@@ -44,5 +59,12 @@ class Activations {
   int64_t max_rows_ = 0;
   int64_t max_logit_rows_ = 0;
 };
+
+/// The first `cols` features of each row: buffers are as wide as the widest block of a model.
+inline Tensor first_cols(Tensor x, int64_t cols) {
+  HEADRACE_CHECK_LE(cols, x.cols);
+  x.cols = cols;
+  return x;
+}
 
 }  // namespace headrace

@@ -7,8 +7,8 @@ namespace headrace {
 
 void GatedMlp::apply(Backend& backend, const LinearInput& x, Activations& a, const Tensor& out,
                      const Tensor& add_to) const {
-  const Tensor gated = a.gate.view(out.rows);
-  const Tensor upped = a.up.view(out.rows);
+  const Tensor gated = first_cols(a.gate.view(out.rows), gate.weight->rows());
+  const Tensor upped = first_cols(a.up.view(out.rows), up.weight->rows());
   const std::array tasks = {gate.task(gated), up.task(upped)};
   backend.linear(x, tasks);
   LinearInput hidden = gated;
@@ -19,7 +19,7 @@ void GatedMlp::apply(Backend& backend, const LinearInput& x, Activations& a, con
 
 void Mlp::apply(Backend& backend, const LinearInput& x, Activations& a, const Tensor& out,
                 const Tensor& add_to) const {
-  const Tensor upped = a.up.view(out.rows);
+  const Tensor upped = first_cols(a.up.view(out.rows), up.weight->rows());
   backend.linear(x, up.task(upped));
   LinearInput hidden = upped;
   hidden.activates = true;

@@ -2,8 +2,11 @@
 #include "model/decoders/pre_norm.h"
 
 #include <array>
+#include <optional>
 #include <tuple>
 #include <utility>
+
+#include "model/blocks/moe.h"
 
 namespace headrace {
 namespace {
@@ -13,6 +16,7 @@ struct PreNormLayer {
   AttentionBlock attention;
   RmsNorm mlp_norm;
   GatedMlp mlp;
+  std::optional<MoeBlock> experts;  ///< instead of mlp
 };
 
 class PreNormDecoder final : public Decoder {
@@ -31,7 +35,13 @@ class PreNormDecoder final : public Decoder {
                             {.head_dim = config_.head_dim, .rope_dims = config_.rope.dims}, eps);
       }
       layer.mlp_norm = load.norm(layer_tensor(i, "ffn_norm"), embedding, eps);
-      layer.mlp = load_mlp(load, i, traits);
+      if (config_.has_experts(static_cast<size_t>(i))) {
+        layer.experts = load_moe(load, i, *config_.moe, embedding);
+        layer.experts->activation = traits.activation;
+        layer.experts->scale = config_.residual_scale;
+      } else {
+        layer.mlp = load_mlp(load, i, traits);
+      }
     }
   }
 
@@ -48,7 +58,12 @@ class PreNormDecoder final : public Decoder {
       const PreNormLayer& layer = layers_[i];
       layer.attention.apply(backend_, layer.attention_norm.input(x), angles_of(i),
                             cache_of(step, i), layer_in_group(i), a, delta, x);
-      layer.mlp.apply(backend_, layer.mlp_norm.input(x), a, delta, x);
+      const LinearInput normed = layer.mlp_norm.input(x);
+      if (layer.experts) {
+        layer.experts->apply(backend_, normed, a, delta, x);
+      } else {
+        layer.mlp.apply(backend_, normed, a, delta, x);
+      }
     }
     return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
   }

@@ -18,7 +18,8 @@ struct PreNormTraits {
   bool is_gate_fused = false;
 };
 
-/// Tensors: those of Decoder; "attn_norm", "ffn_norm", "ffn_gate", "ffn_up", "ffn_down" a layer.
+/// Tensors: those of Decoder; "attn_norm", "ffn_norm", "ffn_gate", "ffn_up", "ffn_down" a layer;
+/// in those with experts, those of load_moe (blocks/moe.h).
 std::unique_ptr<Decoder> load_pre_norm(ModelConfig config, Loader& load,
                                        const PreNormTraits& traits);
 
