@@ -33,6 +33,22 @@ std::vector<FormatShare> shares_of(const Checkpoint& checkpoint) {
   return shares;
 }
 
+/// Of experts that a router chooses: "blk.0.ffn_up_exps.weight", or "blk.0.ffn_up.7.weight".
+int64_t expert_parameters(const Checkpoint& checkpoint) {
+  int64_t sum = 0;
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    const std::string_view name = tensor.name;
+    const size_t at = name.find(".ffn_");
+    if (at == std::string_view::npos) continue;
+    const size_t end = name.find('.', at + 1);
+    if (end == std::string_view::npos) continue;
+    const bool is_stacked = name.substr(at, end - at).ends_with("_exps");
+    const bool is_one = end + 1 < name.size() && name[end + 1] >= '0' && name[end + 1] <= '9';
+    if (is_stacked || is_one) sum += tensor.num_elements();
+  }
+  return sum;
+}
+
 std::string string_or_empty(const Metadata& metadata, std::string_view key) {
   const auto value = metadata.get_string(key);
   return value.ok() && value->has_value() ? std::string(**value) : std::string();
@@ -69,6 +85,7 @@ Result<Inspection> inspect_model(const std::string& path, const InspectOptions& 
   seen.has_chat_template = !string_or_empty(metadata, "tokenizer.chat_template").empty();
   seen.formats = shares_of(*seen.checkpoint);
   for (const FormatShare& share : seen.formats) seen.num_parameters += share.num_parameters;
+  seen.num_active_parameters = seen.num_parameters;
   if (const auto tokens = metadata.get_strings("tokenizer.ggml.tokens");
       tokens.ok() && tokens->has_value()) {
     seen.vocab_size = static_cast<int64_t>((*tokens)->size());
@@ -89,6 +106,11 @@ Result<Inspection> inspect_model(const std::string& path, const InspectOptions& 
     return seen;
   }
   seen.context_length = recognized->config.context_length;
+  if (recognized->config.moe) {
+    const MoeConfig& moe = *recognized->config.moe;
+    seen.num_active_parameters -=
+        expert_parameters(*seen.checkpoint) / moe.num_experts * (moe.num_experts - moe.num_active);
+  }
   if (seen.checkpoint->tensors().empty()) {
     seen.warnings.push_back("the model cannot be run: the file holds a vocabulary and no weights");
     return seen;

@@ -43,8 +43,9 @@ struct Inspection {
   std::string name;
   bool is_supported = false;  ///< this build can run it
   int64_t num_parameters = 0;
-  int64_t context_length = 0;  ///< 0: unknown
-  int64_t vocab_size = 0;      ///< 0: no vocabulary
+  int64_t num_active_parameters = 0;  ///< that a token uses: with experts fewer
+  int64_t context_length = 0;         ///< 0: unknown
+  int64_t vocab_size = 0;             ///< 0: no vocabulary
   bool has_chat_template = false;
   std::string tokenizer;  ///< description; empty: none that this build can use
   std::string tokenizer_digest;

@@ -112,6 +112,7 @@ nlohmann::json inspection_json(const Inspection& seen) {
           {"name", seen.name},
           {"supported", seen.is_supported},
           {"num_parameters", seen.num_parameters},
+          {"num_active_parameters", seen.num_active_parameters},
           {"context_length", seen.context_length},
           {"vocab_size", seen.vocab_size},
           {"tokenizer", seen.tokenizer},
@@ -151,6 +152,13 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text;
 }
 
+std::string parameters_text(const Inspection& seen) {
+  const std::string all = fmt::format("{:.1f} M", static_cast<double>(seen.num_parameters) / 1e6);
+  if (seen.num_active_parameters == seen.num_parameters) return all;
+  return fmt::format("{}, of which a token uses {:.1f} M", all,
+                     static_cast<double>(seen.num_active_parameters) / 1e6);
+}
+
 void print_inspection(const Inspection& seen, bool with_tensors) {
   print_line("file", printable(seen.checkpoint->path()));
   print_line("format", fmt::format("{}, {}", seen.checkpoint->format_name(),
@@ -158,7 +166,7 @@ void print_inspection(const Inspection& seen, bool with_tensors) {
   print_line("architecture", printable(seen.architecture) +
                                  (seen.is_supported ? "" : " (this build cannot run it)"));
   print_line("name", printable(seen.name));
-  print_line("parameters", fmt::format("{:.1f} M", static_cast<double>(seen.num_parameters) / 1e6));
+  print_line("parameters", parameters_text(seen));
   print_line("context",
              seen.context_length > 0 ? fmt::format("{} tokens", seen.context_length) : "unknown");
   print_line("vocabulary", fmt::format("{} tokens, {}", seen.vocab_size, seen.tokenizer));

@@ -87,6 +87,7 @@ std::shared_ptr<BenchSetting> describe(const OpenedModel& model) {
   setting->weight_bytes = info.weight_bytes;
   setting->is_packed = model.options.pack;
   setting->num_parameters = info.num_parameters;
+  setting->num_active_parameters = info.num_active_parameters;
   setting->cpu = cpu_features().model_name;
   setting->isa = isa_name(model.isa);
   setting->kernels = model.backend->description();
@@ -97,13 +98,26 @@ std::shared_ptr<BenchSetting> describe(const OpenedModel& model) {
   return setting;
 }
 
+namespace {
+
+std::string parameters_text(const BenchSetting& setting) {
+  const auto millions = [](int64_t num) {
+    return fmt::format("{:.0f} M", 1e-6 * static_cast<double>(num));
+  };
+  if (setting.num_active_parameters == setting.num_parameters) {
+    return millions(setting.num_parameters);
+  }
+  return millions(setting.num_active_parameters) + " of " + millions(setting.num_parameters);
+}
+
+}  // namespace
+
 std::string setting_text(const BenchSetting& setting) {
-  return fmt::format(
-      "{}, {:.0f} M parameters, {} of weights{}; {}, {}, {} {} of {}, KV {}, steps of {}",
-      setting.model, 1e-6 * static_cast<double>(setting.num_parameters),
-      size_text(setting.weight_bytes), setting.is_packed ? "" : " in the file", setting.cpu,
-      setting.kernels, setting.num_threads, setting.num_threads == 1 ? "thread" : "threads",
-      setting.num_processors, setting.kv_type, setting.chunk_tokens);
+  return fmt::format("{}, {} parameters, {} of weights{}; {}, {}, {} {} of {}, KV {}, steps of {}",
+                     setting.model, parameters_text(setting), size_text(setting.weight_bytes),
+                     setting.is_packed ? "" : " in the file", setting.cpu, setting.kernels,
+                     setting.num_threads, setting.num_threads == 1 ? "thread" : "threads",
+                     setting.num_processors, setting.kv_type, setting.chunk_tokens);
 }
 
 void add_setting(nlohmann::ordered_json& row, const BenchSetting& setting) {
@@ -122,6 +136,7 @@ void add_setting_details(nlohmann::ordered_json& row, const BenchSetting& settin
   row["model_bytes"] = setting.weight_bytes;
   row["packed"] = setting.is_packed;
   row["model_parameters"] = setting.num_parameters;
+  row["model_active_parameters"] = setting.num_active_parameters;
 }
 
 std::vector<SettingColumn> setting_columns(

@@ -46,6 +46,7 @@ struct BenchSetting {
   uint64_t weight_bytes = 0;
   bool is_packed = true;  ///< else weights stay in the file
   int64_t num_parameters = 0;
+  int64_t num_active_parameters = 0;  ///< that a token uses
   std::string cpu;
   std::string isa;      ///< "avx512"
   std::string kernels;  ///< "cpu avx512 (VNNI)"
