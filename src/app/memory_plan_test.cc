@@ -107,6 +107,28 @@ TEST(MemoryPlan, NeedsOfAConfig) {
             4U * (256 * (2 * 100 + 2 * 120 + 2 * 40 + 2 * 300 + 300) + 100 + 1000));
 }
 
+TEST(MemoryPlan, ExpertsTakeTheirRowsForEachOfATokensExperts) {
+  ModelConfig config;
+  config.num_layers = 2;
+  config.embedding_length = 100;
+  config.feed_forward_length = 300;
+  config.num_heads = config.num_kv_heads = 1;
+  config.head_dim = 20;
+  config.is_window_layer = {false, false};
+  config.moe = {.num_experts = 8, .num_active = 3, .expert_length = 50, .shared_length = 70};
+  config.is_moe_layer = {true, true};
+  const auto needs = [&] { return memory_needs(config, 1000).activations; };
+  EXPECT_EQ(needs().feed_forward, 70) << "of the shared expert: no layer is dense";
+  EXPECT_EQ(needs().experts, 8);
+  EXPECT_EQ(needs().shared_scores, 1);
+  EXPECT_EQ(needs().expert_hidden, 150);
+  EXPECT_EQ(needs().expert_parts, 400);
+  EXPECT_EQ(widest_input(needs()), 400);
+  config.is_moe_layer[0] = false;
+  EXPECT_EQ(needs().feed_forward, 300);
+  EXPECT_EQ(widest_input(needs()), 450) << "hidden features of experts and shared at once";
+}
+
 TEST(MemoryPlan, NothingFits) {
   const std::vector<CacheSpec> caches(30, layer(CacheSpec::Kind::paged));
   EXPECT_EQ(largest_context(needs_of(caches), 50 * kMiB, 8192), 0);

@@ -36,6 +36,21 @@ TEST(StepCost, WeightsAreReadOnceAStep) {
   EXPECT_DOUBLE_EQ(chunk.macs, 256 * 50);
 }
 
+TEST(StepCost, OfExpertsThoseThatAStepsRowsUse) {
+  WeightWork weights = kWeights;
+  weights.expert_bytes = 800;  // a quarter of which, 200, is among layer_bytes
+  weights.active_share = 0.25;
+  const StepCost cost(weights, {}, KvType::f16, 32);
+  const auto bytes = [&](int64_t num_sequences, int64_t rows) {
+    return cost.of({.num_sequences = num_sequences, .rows = rows, .logit_rows = 0}).bytes;
+  };
+  EXPECT_DOUBLE_EQ(bytes(1, 1), 1000);
+  const double two = 1000 + (1 - 0.75 * 0.75 - 0.25) * 800;
+  EXPECT_DOUBLE_EQ(bytes(2, 1), two);
+  EXPECT_DOUBLE_EQ(bytes(1, 2), two);
+  EXPECT_NEAR(bytes(4, 128), 1600, 1e-6);
+}
+
 TEST(StepCost, AttentionCountsVisibleKeys) {
   constexpr int64_t kToken = 2 * 2 * 8 * 2;  // keys and values, heads, size, bytes
   for (const int64_t first : {0, 5, 19, 20, 21, 400}) {

@@ -67,18 +67,31 @@ class WeightsInFile : public testing::Test {
   const std::string path_ = testing::TempDir() + "weights_in_file_test.gguf";
 };
 
-TEST_F(WeightsInFile, GiveTheLogitsOfPackedOnes) {
-  write(test::every_format());
+void expect_logits_of_packed(const std::string& path) {
   for (const Isa isa : available_isas()) {
-    const auto expected = all_logits(Loaded(path_, isa, 2, true), 40, 40);
+    const auto expected = all_logits(Loaded(path, isa, 2, true), 40, 40);
     for (const float logit : expected) ASSERT_TRUE(std::isfinite(logit));
     for (const int num_threads : {1, 3}) {
-      const Loaded loaded(path_, isa, num_threads, false);
+      const Loaded loaded(path, isa, num_threads, false);
       for (const int64_t chunk : {1, 7, 40}) {
         EXPECT_TRUE(backend_test::same_bits(all_logits(loaded, 40, chunk), expected))
             << isa_name(isa) << ", " << num_threads << " threads, chunks of " << chunk;
       }
     }
+  }
+}
+
+TEST_F(WeightsInFile, GiveTheLogitsOfPackedOnes) {
+  write(test::every_format());
+  expect_logits_of_packed(path_);
+}
+
+TEST_F(WeightsInFile, GiveTheLogitsOfPackedExperts) {
+  test::TinyOptions options = test::tiny_moe_options();
+  for (const bool is_stacked : {true, false}) {
+    options.has_stacked_experts = is_stacked;
+    test::tiny_model(options).file.write(path_);
+    expect_logits_of_packed(path_);
   }
 }
 

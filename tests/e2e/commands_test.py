@@ -267,6 +267,7 @@ class Inspect(harness.HeadraceTest):
         self.assertEqual(len(result["tensors"]), 20)
         self.assertEqual(sum(share["parameters"] for share in result["formats"]),
                          result["num_parameters"])
+        self.assertEqual(result["num_active_parameters"], result["num_parameters"])
         memory = result["memory"]
         # q12, one head in two layers: key codes, value codes, their scales.
         self.assertEqual(memory["kv_bytes_per_token"], 2 * (2 * 32 + 32 + 2 + 2))
