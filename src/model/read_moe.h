@@ -14,8 +14,9 @@ struct MoeDefaults {
 /// experts. Keys: "expert_count", "expert_used_count", "expert_feed_forward_length" (or that of
 /// dense layers), "expert_shared_feed_forward_length" (or "expert_shared_count" times an expert's),
 /// "expert_weights_norm", "expert_weights_scale", "expert_gating_func",
-/// "leading_dense_block_count". Other gating functions and groups of experts are `unsupported`. An
-/// architecture that does not call this has no experts: recognize() refuses its files that do.
+/// "leading_dense_block_count", and this project's own "expert_layers", a flag for each layer.
+/// Other gating functions and groups of experts are `unsupported`. An architecture that does not
+/// call this has no experts: recognize() refuses its files that do.
 void read_moe(ConfigReader& reader, const MoeDefaults& defaults, ModelConfig& config);
 
 }  // namespace headrace

@@ -34,6 +34,7 @@ class PreNormDecoder final : public Decoder {
             load.head_norms(layer_tensor(i, "attn_q_norm"), layer_tensor(i, "attn_k_norm"),
                             {.head_dim = config_.head_dim, .rope_dims = config_.rope.dims}, eps);
       }
+      if (traits.has_row_norms) load_row_norms(load, i, layer.attention);
       layer.mlp_norm = load.norm(layer_tensor(i, "ffn_norm"), embedding, eps);
       if (config_.has_experts(static_cast<size_t>(i))) {
         layer.experts = load_moe(load, i, *config_.moe, embedding);

@@ -14,6 +14,8 @@ struct PreNormTraits {
   Activation activation = Activation::silu;
   /// Queries and keys have an RMS norm over each head ("attn_q_norm", "attn_k_norm").
   bool has_head_norms = false;
+  /// Queries and keys have an RMS norm over all heads together, of the same names.
+  bool has_row_norms = false;
   /// "ffn_up" holds the gate's rows above those of up.
   bool is_gate_fused = false;
 };

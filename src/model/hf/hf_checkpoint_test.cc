@@ -300,7 +300,7 @@ TEST_F(HfCheckpointTest, MutantsOfTheConfig) {
       "LlamaForCausalLM", "Qwen3ForCausalLM",   "Gemma3ForCausalLM",   "Phi3ForCausalLM",
       "GPT2LMHeadModel",  "SmolLM3ForCausalLM", "StableLmForCausalLM", "XGLMForCausalLM"};
   size_t num_refused = 0;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     json config = llama_json();
     config["architectures"] = {names[random() % names.size()]};
     for (size_t edits = random() % 3 + 1; edits > 0; --edits) {
@@ -324,8 +324,8 @@ TEST_F(HfCheckpointTest, MutantsOfTheConfig) {
     num_refused += error.empty() ? 0 : 1;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   }
-  EXPECT_GT(num_refused, 2000U);
-  EXPECT_LT(num_refused, 4000U);
+  EXPECT_GT(num_refused, 700U);
+  EXPECT_LT(num_refused, 1500U);
 }
 
 }  // namespace
