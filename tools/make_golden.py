@@ -145,6 +145,8 @@ CASES = {
         "Qwen3Moe", head_dim=32, norm_topk_prob=True, mlp_only_layers=[1], **MOE),
     "olmoe": case(
         "Olmoe", num_experts=7, num_experts_per_tok=3, norm_topk_prob=True, clip_qkv=0.6),
+    "starcoder2": case("Starcoder2", sliding_window=9),
+    "starcoder2-plain": case("Starcoder2", use_bias=False, tie_word_embeddings=True),
 }
 
 RENAMED = {
