@@ -130,6 +130,21 @@ inline RowResult limit_result(const KernelTable& table, const RowInput& in) {
   return out;
 }
 
+inline RowResult weights_result(const KernelTable& table, const RowInput& in) {
+  RowResult out{"softmax, add_scaled", in.a, {}, {}};
+  const auto n = static_cast<int64_t>(in.a.size());
+  table.softmax(in.b.data(), n, out.found.data());
+  table.add_scaled(out.found.data(), in.b.data(), 0.5F, n);
+  const double largest = *std::max_element(in.b.begin(), in.b.end());
+  double sum = 0;
+  for (const float x : in.b) sum += std::exp(double{x} - largest);
+  for (const float x : in.b) {
+    const double weight = std::exp(double{x} - largest) / sum;
+    out.expect(weight + 0.5 * double{x}, 2e-6 * (weight + std::abs(double{x})) + 1e-36);
+  }
+  return out;
+}
+
 inline RowResult soft_cap_result(const KernelTable& table, const RowInput& in) {
   RowResult out{"soft_cap", in.a, {}, {}};
   table.soft_cap(out.found.data(), in.cap, static_cast<int64_t>(in.a.size()));
@@ -194,9 +209,9 @@ inline RowResult argmax_result(const KernelTable& table, const RowInput& in) {
 
 inline std::vector<RowResult> row_results(const KernelTable& table, const RowInput& in) {
   std::vector<RowResult> out = {rms_norm_result(table, in), layer_norm_result(table, in),
-                                limit_result(table, in),    soft_cap_result(table, in),
-                                rope_result(table, in),     sum_result(table, in),
-                                argmax_result(table, in)};
+                                limit_result(table, in),    weights_result(table, in),
+                                soft_cap_result(table, in), rope_result(table, in),
+                                sum_result(table, in),      argmax_result(table, in)};
   for (const Activation activation : {Activation::silu, Activation::gelu_tanh, Activation::gelu,
                                       Activation::quick_gelu, Activation::relu}) {
     out.push_back(activation_result(table, in, activation));
