@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "text/hf/encode_fault.h"
 
 namespace headrace::text {
 namespace {
@@ -19,6 +20,10 @@ Error too_long() {
 Error no_memory() {
   return Error{ErrorCode::resource_exhausted, "not enough memory to tokenise the text", "tokenizer",
                ""};
+}
+
+bool begins_with(std::span<const TokenId> ids, std::span<const TokenId> others) {
+  return ids.size() >= others.size() && std::equal(others.begin(), others.end(), ids.begin());
 }
 
 }  // namespace
@@ -86,28 +91,39 @@ Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
                                                         std::span<const Trusted> trusted,
                                                         bool add_special) const {
   if (text.size() > kMaxTextBytes) return too_long();
-  const SpecialTokens& special = vocabulary_.special;
   try {
     std::vector<TokenId> out;
     // Growing by doubling would touch twice the memory.
     out.reserve(std::min(text.size(), kMaxReserved) + 16);
-    const bool add_bos = add_special && special.add_bos;
-    if (add_bos) out.push_back(special.bos);
+    const std::span<const TokenId> before = add_special ? prefix() : std::span<const TokenId>();
+    const std::span<const TokenId> behind = add_special ? suffix() : std::span<const TokenId>();
+    out.assign(before.begin(), before.end());
     append_all(text, trusted, out);
     // The template may have written BOS too, even several times: one stays.
-    if (add_bos) {
-      size_t others = 1;
-      while (others < out.size() && out[others] == special.bos) ++others;
-      out.erase(out.begin() + 1, out.begin() + static_cast<ptrdiff_t>(others));
+    if (!before.empty()) {
+      size_t others = before.size();
+      while (begins_with(std::span(out).subspan(others), before)) others += before.size();
+      out.erase(out.begin() + static_cast<ptrdiff_t>(before.size()),
+                out.begin() + static_cast<ptrdiff_t>(others));
     }
-    if (add_special && special.add_eos && (out.empty() || out.back() != special.eos)) {
-      out.push_back(special.eos);
-    }
+    const bool is_there =
+        out.size() >= behind.size() && begins_with(std::span(out).last(behind.size()), behind);
+    if (!is_there) out.insert(out.end(), behind.begin(), behind.end());
     if (out.size() < out.capacity() / 4) out.shrink_to_fit();
     return out;
+  } catch (const EncodeFault& fault) {
+    return fault.error;
   } catch (const std::bad_alloc&) {
     return no_memory();
   }
+}
+
+std::span<const TokenId> BaseTokenizer::prefix() const {
+  return {&vocabulary_.special.bos, vocabulary_.special.add_bos ? size_t{1} : size_t{0}};
+}
+
+std::span<const TokenId> BaseTokenizer::suffix() const {
+  return {&vocabulary_.special.eos, vocabulary_.special.add_eos ? size_t{1} : size_t{0}};
 }
 
 void BaseTokenizer::append_all(std::string_view text, std::span<const Trusted> trusted,

@@ -42,14 +42,19 @@ class BaseTokenizer : public Tokenizer {
   virtual std::unique_ptr<Run> start(size_t num_bytes) const = 0;
   /// Whether decoding leaves out one space at the beginning of the text.
   virtual bool strips_first_space() const = 0;
-
- private:
   // What the template wrote.
   using Trusted = TokenMatcher::Trusted;
+  /// All of a text, without the tokens around it.
+  virtual void append_all(std::string_view text, std::span<const Trusted> trusted,
+                          std::vector<TokenId>& out) const;
+  /// The special tokens before and behind a text.
+  virtual std::span<const TokenId> prefix() const;
+  virtual std::span<const TokenId> suffix() const;
+  const TokenMatcher& matcher() const { return matcher_; }
+
+ private:
   Result<std::vector<TokenId>> encode_text(std::string_view text, std::span<const Trusted> trusted,
                                            bool add_special) const;
-  void append_all(std::string_view text, std::span<const Trusted> trusted,
-                  std::vector<TokenId>& out) const;
 
   Vocabulary vocabulary_;
   TokenMatcher matcher_;

@@ -7,24 +7,16 @@ namespace headrace {
 
 Detokenizer::Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special,
                          bool goes_on)
-    : tokenizer_(std::move(tokenizer)), skip_special_(skip_special), at_start_(!goes_on) {}
+    : tokenizer_(std::move(tokenizer)),
+      stream_(tokenizer_->start_decoding(skip_special, goes_on)) {}
 
 std::string Detokenizer::push(TokenId id) {
-  if (id < 0 || id >= tokenizer_->vocab_size()) return {};
-  const TokenKind kind = tokenizer_->kind(id);
-  const bool hidden = kind == TokenKind::control || kind == TokenKind::unknown;
-  if (hidden && skip_special_) return {};
-  // decode() of one token alone applies the rule for the beginning of a text.
-  if (at_start_ && !hidden) {
-    at_start_ = false;
-    pending_ += tokenizer_->decode({&id, 1}, false);
-  } else {
-    pending_ += tokenizer_->bytes(id);
-  }
+  stream_->push(id, pending_);
   return take_complete(false);
 }
 
 std::string Detokenizer::finish() {
+  stream_->finish(pending_);
   return take_complete(true);
 }
 

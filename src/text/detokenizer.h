@@ -28,8 +28,7 @@ class Detokenizer {
   std::string take_complete(bool at_end);
 
   std::shared_ptr<const Tokenizer> tokenizer_;
-  bool skip_special_;
-  bool at_start_;
+  std::unique_ptr<TokenStream> stream_;
   std::string pending_;
 };
 

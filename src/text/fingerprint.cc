@@ -67,6 +67,13 @@ std::string first_difference(const Vocabulary& a, const Vocabulary& b) {
     return "pre-tokeniser: " + quote_name(a.pre.name) + " vs " + quote_name(b.pre.name);
   }
   if (a.normalizer != b.normalizer) return "the normaliser";
+  for (size_t i = 0; i < std::max(a.steps.size(), b.steps.size()); ++i) {
+    const std::string in_a = i < a.steps.size() ? quote_name(a.steps[i]) : "none";
+    const std::string in_b = i < b.steps.size() ? quote_name(b.steps[i]) : "none";
+    if (i >= a.steps.size() || i >= b.steps.size() || a.steps[i] != b.steps[i]) {
+      return in_a + " vs " + in_b;
+    }
+  }
   if (a.space_prefix != b.space_prefix) return "the space before the text";
   return "the order of merges and words";
 }
@@ -97,6 +104,7 @@ TokenizerFingerprint fingerprint_of(const Vocabulary& v) {
   digest.add_number(static_cast<uint64_t>(v.pre.rules));
   digest.add_number((v.ignore_merges ? 1U : 0U) | (v.space_prefix ? 2U : 0U));
   digest.add_number(static_cast<uint64_t>(v.normalizer));
+  for (const std::string& step : v.steps) digest.add(step);
   return {digest.hex()};
 }
 

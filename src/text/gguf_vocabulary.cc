@@ -155,7 +155,8 @@ Result<void> read_special(const Metadata& metadata, Vocabulary& vocabulary) {
   HEADRACE_ASSIGN(const auto add_eos, metadata.get_bool(key("add_eos_token")));
   const bool bos_default = sentencepiece || is_wordpiece || vocabulary.pre.add_bos;
   special.add_bos = add_bos.value_or(bos_default && special.bos >= 0);
-  special.add_eos = add_eos.value_or(is_wordpiece && special.eos >= 0);
+  const bool is_unigram = vocabulary.algorithm == Algorithm::pipeline;
+  special.add_eos = add_eos.value_or((is_wordpiece || is_unigram) && special.eos >= 0);
   if (special.add_bos && special.bos < 0)
     return bad_key("bos_token_id", "add_bos_token needs this id");
   if (special.add_eos && special.eos < 0)
@@ -172,8 +173,9 @@ Result<Algorithm> read_algorithm(const Metadata& metadata) {
   if (*model == "gpt2") return Algorithm::byte_level_bpe;
   if (*model == "llama") return Algorithm::sentencepiece_bpe;
   if (*model == "bert") return Algorithm::wordpiece;
+  if (*model == "t5") return Algorithm::pipeline;
   return Error{ErrorCode::unsupported,
-               "expected a tokenizer of kind gpt2, llama or bert, found " + quote_name(*model),
+               "expected a tokenizer of kind gpt2, llama, bert or t5, found " + quote_name(*model),
                key("model"), ""};
 }
 
@@ -195,6 +197,8 @@ Result<Vocabulary> read_gguf_vocabulary(const Metadata& metadata, const Tokenize
   HEADRACE_TRY(read_pieces(metadata, vocabulary));
   HEADRACE_TRY(read_kinds(metadata, vocabulary));
   HEADRACE_TRY(index_pieces(vocabulary, key("tokens")));
+  const bool is_unigram = vocabulary.algorithm == Algorithm::pipeline;
+  if (is_unigram) HEADRACE_TRY(read_scores(metadata, vocabulary));
   if (vocabulary.algorithm == Algorithm::sentencepiece_bpe) {
     HEADRACE_TRY(read_scores(metadata, vocabulary));
     HEADRACE_ASSIGN(const auto prefix, metadata.get_bool(key("add_space_prefix")));
@@ -204,7 +208,7 @@ Result<Vocabulary> read_gguf_vocabulary(const Metadata& metadata, const Tokenize
     HEADRACE_TRY(read_merges(metadata, vocabulary));
   }
   HEADRACE_TRY(read_special(metadata, vocabulary));
-  spell_bytes(vocabulary);
+  if (!is_unigram) spell_bytes(vocabulary);
   return vocabulary;
 }
 

@@ -24,7 +24,7 @@ TEST(GgufVocabulary, BadMetadataNamesItsKey) {
     const char* detail;
   };
   const Case cases[] = {
-      {"tokenizer.ggml.model", std::string_view("t5"), "'t5'"},
+      {"tokenizer.ggml.model", std::string_view("rwkv"), "'rwkv'"},
       {"tokenizer.ggml.model", int64_t{3}, ""},
       {"tokenizer.ggml.pre", std::string_view("odd"), "--pre-tokenizer"},
       {"tokenizer.ggml.tokens", std::vector<std::string_view>{}, ""},

@@ -38,6 +38,13 @@ bool surely_nfc(std::string_view text) {
 }
 
 std::string to_nfc(std::string_view text) {
+  return to_normal_form(text, false, true);
+}
+
+std::string to_normal_form(std::string_view text, bool compatibility, bool composed) {
+  const auto options = static_cast<utf8proc_option_t>(
+      UTF8PROC_STABLE | (composed ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE) |
+      (compatibility ? UTF8PROC_COMPAT : 0));
   std::string out;
   const char* const end = text.data() + text.size();
   // utf8proc refuses ill-formed text: normalise the well-formed stretches between.
@@ -48,8 +55,7 @@ std::string to_nfc(std::string_view text) {
     if (stop > p) {
       utf8proc_uint8_t* made = nullptr;
       const auto size =
-          utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(p), stop - p, &made,
-                       static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+          utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(p), stop - p, &made, options);
       if (size >= 0) {
         out.append(reinterpret_cast<const char*>(made), static_cast<size_t>(size));
         std::free(made);

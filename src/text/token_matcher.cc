@@ -59,6 +59,12 @@ class TokenMatcher::TrustedCursor {
     return next_ < stretches_.size() && stretches_[next_].begin <= at ? stretches_[next_].end : at;
   }
 
+  /// Whether a stretch holds a part of [begin, end).
+  bool touches(size_t begin, size_t end) {
+    if (this->end(begin) != begin) return true;
+    return next_ < stretches_.size() && stretches_[next_].begin < end;
+  }
+
  private:
   std::span<const Trusted> stretches_;
   size_t next_ = 0;
@@ -69,11 +75,12 @@ Result<TokenMatcher> TokenMatcher::make(const Vocabulary& vocabulary, std::strin
   matcher.rules_ = vocabulary.added;
   std::sort(matcher.rules_.begin(), matcher.rules_.end(),
             [](const AddedRule& a, const AddedRule& b) { return a.id < b.id; });
-  std::vector<Entry> first, late;
+  std::vector<Entry> first, late, late_control;
   for (size_t id = 0; id < vocabulary.size(); ++id) {
     const TokenKind kind = vocabulary.kinds[id];
     if (kind != TokenKind::control && kind != TokenKind::user_defined) continue;
-    const std::string_view text = vocabulary.bytes[id];
+    const bool as_spelled = vocabulary.algorithm == Algorithm::pipeline;
+    const std::string_view text = as_spelled ? vocabulary.pieces[id] : vocabulary.bytes[id];
     if (text.empty()) continue;
     if (text.size() > kMaxSpelling) {
       return Error{ErrorCode::unsupported,
@@ -83,10 +90,17 @@ Result<TokenMatcher> TokenMatcher::make(const Vocabulary& vocabulary, std::strin
                    std::string(key), ""};
     }
     const AddedRule* const rule = matcher.rule_of(static_cast<TokenId>(id));
-    (rule != nullptr && rule->late ? late : first).push_back({text, static_cast<TokenId>(id)});
+    const auto token = static_cast<TokenId>(id);
+    if (rule == nullptr || !rule->late) {
+      first.push_back({text, token});
+      continue;
+    }
+    late.push_back({rule->spelled.empty() ? text : std::string_view(rule->spelled), token});
+    if (kind == TokenKind::control) late_control.push_back({text, token});
   }
   matcher.first_ = make_trie(std::move(first), vocabulary);
   matcher.late_ = make_trie(std::move(late), vocabulary);
+  matcher.late_control_ = make_trie(std::move(late_control), vocabulary);
   return matcher;
 }
 
@@ -187,6 +201,33 @@ void TokenMatcher::split_piece(const Trie& trie, TrustedCursor& trusted, std::st
     from = found.end;
   }
   if (from < piece.size()) on_text(from, piece.size());
+}
+
+void TokenMatcher::split_early(std::string_view text, std::span<const Trusted> trusted,
+                               FunctionRef<void(size_t, size_t, bool)> on_text,
+                               FunctionRef<void(TokenId)> on_token) const {
+  TrustedCursor in_first(trusted), in_text(trusted), in_late(trusted);
+  const bool has_late_control = late_control_.nodes.size() > 1;
+  const auto give_out = [&](size_t begin, size_t end) {
+    if (in_text.end(begin) >= end) return on_text(begin, end, true);
+    if (!has_late_control || !in_text.touches(begin, end)) return on_text(begin, end, false);
+    split_piece(
+        late_control_, in_late, text.substr(begin, end - begin), begin,
+        [&](size_t b, size_t e) { on_text(begin + b, begin + e, false); }, on_token);
+  };
+  split_piece(first_, in_first, text, 0, give_out, on_token);
+}
+
+void TokenMatcher::split_late(std::string_view text, bool trusted,
+                              FunctionRef<void(std::string_view)> on_text,
+                              FunctionRef<void(TokenId)> on_token) const {
+  if (text.empty()) return;
+  if (late_.nodes.size() == 1) return on_text(text);
+  const Trusted whole{0, text.size()};
+  TrustedCursor cursor({&whole, trusted ? size_t{1} : size_t{0}});
+  split_piece(
+      late_, cursor, text, 0,
+      [&](size_t begin, size_t end) { on_text(text.substr(begin, end - begin)); }, on_token);
 }
 
 void TokenMatcher::split(std::string_view text, std::span<const Trusted> trusted,

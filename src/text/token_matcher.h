@@ -37,6 +37,17 @@ class TokenMatcher {
              FunctionRef<void(std::string_view)> on_text,
              FunctionRef<void(TokenId)> on_token) const;
 
+  /// The same in two parts, for text that is brought to normal form between them. First all but
+  /// the late tokens: `on_text` gets begin and end of what lies between, and whether control
+  /// tokens count in all of it. Where they count in a part of it, late control tokens are found
+  /// here, as the file spells them.
+  void split_early(std::string_view text, std::span<const Trusted> trusted,
+                   FunctionRef<void(size_t, size_t, bool)> on_text,
+                   FunctionRef<void(TokenId)> on_token) const;
+  /// Then the late ones, in the normal form of such a piece.
+  void split_late(std::string_view text, bool trusted, FunctionRef<void(std::string_view)> on_text,
+                  FunctionRef<void(TokenId)> on_token) const;
+
  private:
   // Children of a node lie side by side, sorted by their byte.
   struct Node {
@@ -70,6 +81,7 @@ class TokenMatcher {
 
   Trie first_;
   Trie late_;
+  Trie late_control_;             // of late_ the control tokens, as the file spells them
   std::vector<AddedRule> rules_;  // sorted by id
 };
 

@@ -2,10 +2,50 @@
 #include "text/tokenizer.h"
 
 #include "text/bpe_tokenizer.h"
+#include "text/hf/sentencepiece.h"
 #include "text/spm_tokenizer.h"
 #include "text/wordpiece_tokenizer.h"
 
 namespace headrace {
+namespace {
+
+/// Tokens whose text does not depend on others, but for a rule at the beginning.
+class PlainStream final : public TokenStream {
+ public:
+  PlainStream(const Tokenizer& tokenizer, bool skip_special, bool goes_on)
+      : tokenizer_(tokenizer), skip_special_(skip_special), at_start_(!goes_on) {}
+
+  void push(TokenId id, std::string& out) override {
+    if (id < 0 || id >= tokenizer_.vocab_size()) return;
+    const TokenKind kind = tokenizer_.kind(id);
+    const bool hidden = kind == TokenKind::control || kind == TokenKind::unknown;
+    if (hidden && skip_special_) return;
+    // decode() of one token alone applies the rule for the beginning of a text.
+    if (at_start_ && !hidden) {
+      at_start_ = false;
+      out += tokenizer_.decode({&id, 1}, false);
+    } else {
+      out += tokenizer_.bytes(id);
+    }
+  }
+  void finish(std::string&) override {}
+
+ private:
+  const Tokenizer& tokenizer_;
+  bool skip_special_;
+  bool at_start_;
+};
+
+}  // namespace
+
+std::unique_ptr<TokenStream> Tokenizer::start_decoding(bool skip_special, bool goes_on) const {
+  return std::make_unique<PlainStream>(*this, skip_special, goes_on);
+}
+
+Result<TokenPair> Tokenizer::encode_pair(std::string_view, std::string_view) const {
+  return Error{ErrorCode::unsupported, "the tokenizer has no rule for two texts", "", ""};
+}
+
 namespace text {
 
 Result<std::shared_ptr<const Tokenizer>> build_tokenizer(Vocabulary vocabulary,
@@ -23,6 +63,8 @@ Result<std::shared_ptr<const Tokenizer>> build_tokenizer(Vocabulary vocabulary,
       HEADRACE_TRY(WordpieceTokenizer::check(vocabulary, key));
       made = std::make_shared<WordpieceTokenizer>(std::move(vocabulary), std::move(matcher));
       break;
+    case Algorithm::pipeline:  // build_pipeline() makes these
+      return Error{ErrorCode::internal, "a pipeline needs its steps", std::string(key), ""};
   }
   return made;
 }
@@ -32,6 +74,9 @@ Result<std::shared_ptr<const Tokenizer>> build_tokenizer(Vocabulary vocabulary,
 Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const Metadata& metadata,
                                                         const TokenizerOptions& options) {
   HEADRACE_ASSIGN(text::Vocabulary vocabulary, text::read_gguf_vocabulary(metadata, options));
+  if (vocabulary.algorithm == text::Algorithm::pipeline) {
+    return text::build_gguf_unigram(metadata, std::move(vocabulary));
+  }
   return text::build_tokenizer(std::move(vocabulary), "tokenizer.ggml.tokens");
 }
 

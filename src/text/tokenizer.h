@@ -53,6 +53,22 @@ struct SpecialTokens {
   bool add_eos = false;
 };
 
+/// The tokens of two texts, as a model that compares them takes them.
+struct TokenPair {
+  std::vector<TokenId> ids;
+  std::vector<uint8_t> types;  ///< by token: 0 in the first text and around it, 1 in the second
+};
+
+/// Tokens to the bytes of their text, as they come.
+class TokenStream {
+ public:
+  virtual ~TokenStream() = default;
+  /// Appends to `out` what became certain. Ids outside of the vocabulary stand for nothing.
+  virtual void push(TokenId id, std::string& out) = 0;
+  /// Appends what is still held back. Nothing may follow.
+  virtual void finish(std::string& out) = 0;
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -79,6 +95,12 @@ class Tokenizer {
                                               bool add_special) const = 0;
   /// All of the text at once. skip_special leaves control tokens out. Invalid UTF-8 stays as it is.
   virtual std::string decode(std::span<const TokenId> ids, bool skip_special) const = 0;
+  /// The same token by token. With `goes_on` the ids follow others, whose text is already there:
+  /// rules for the beginning of a text do not apply. The tokenizer must outlive the stream.
+  virtual std::unique_ptr<TokenStream> start_decoding(bool skip_special, bool goes_on) const;
+  /// Two texts with the special tokens around and between them that the model's file asks for.
+  /// Error (unsupported): the tokenizer has no rule for two.
+  virtual Result<TokenPair> encode_pair(std::string_view first, std::string_view second) const;
 
   virtual const TokenizerFingerprint& fingerprint() const = 0;
 };
@@ -91,9 +113,18 @@ struct TokenizerOptions {
 Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const Metadata& metadata,
                                                         const TokenizerOptions& options);
 
-/// From a Hugging Face directory (tokenizer.json, tokenizer_config.json).
+/// From a Hugging Face directory: tokenizer.json, or else tokenizer.model (SentencePiece), with
+/// what tokenizer_config.json, special_tokens_map.json, added_tokens.json and
+/// generation_config.json say. Errors: not_found (neither is there), invalid_argument (a link that
+/// leads out of the directory; one into the blobs of a Hugging Face cache does not), and those of
+/// the files, which name the key.
 Result<std::shared_ptr<const Tokenizer>> open_hf_tokenizer(const std::string& directory,
                                                            const TokenizerOptions& options);
+
+/// The chat template of a Hugging Face directory: chat_template.jinja, or "default" among its
+/// additional_chat_templates, or that of chat_template.json or tokenizer_config.json (of a list the
+/// one called "default", else the first). Nothing where there is none.
+Result<std::optional<std::string>> chat_template_of_directory(const std::string& directory);
 
 /// What an id tokenizer knows besides the number of ids; -1 where the model does not say.
 struct IdTokenizerOptions {

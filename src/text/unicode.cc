@@ -119,6 +119,20 @@ void append_utf8(std::string& out, char32_t code) {
   }
 }
 
+bool is_well_formed(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  for (const char* p = text.data(); p < end;) {
+    if (static_cast<unsigned char>(*p) < 0x80) {
+      ++p;
+      continue;
+    }
+    const Decoded c = decode_utf8(p, end);
+    if (!c.valid) return false;
+    p += c.size;
+  }
+  return true;
+}
+
 std::string replace_invalid(std::string_view text) {
   std::string out;
   out.reserve(text.size());

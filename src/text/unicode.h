@@ -41,11 +41,16 @@ size_t incomplete_tail(std::string_view text);
 
 void append_utf8(std::string& out, char32_t code);
 
+bool is_well_formed(std::string_view text);
+
 /// `text` with every maximal ill-formed subpart replaced by U+FFFD.
 std::string replace_invalid(std::string_view text);
 
 /// Normalisation form C; `text` itself where it is in that form already. Ill-formed bytes stay.
 std::string to_nfc(std::string_view text);
+/// Any normal form: compatibility (K) or canonical, composed (C) or decomposed (D). Ill-formed
+/// bytes stay.
+std::string to_normal_form(std::string_view text, bool compatibility, bool composed);
 /// Whether to_nfc(text) is surely equal to text. Never allocates.
 bool surely_nfc(std::string_view text);
 

@@ -17,7 +17,12 @@
 namespace headrace::text {
 
 /// How text becomes tokens.
-enum class Algorithm : uint8_t { byte_level_bpe, sentencepiece_bpe, wordpiece };
+enum class Algorithm : uint8_t {
+  byte_level_bpe,
+  sentencepiece_bpe,
+  wordpiece,
+  pipeline  ///< by `steps`
+};
 
 enum class Normalizer : uint8_t { none, nfc };
 
@@ -33,6 +38,7 @@ struct AddedRule {
   bool strip_right = false;  ///< takes the white space after it
   bool single_word = false;  ///< only where no letter, number or '_' touches it
   bool late = false;         ///< looked for in the text between those that are not
+  std::string spelled;       ///< of a late one: its normal form, where that is another; else empty
 };
 
 /// Tokens that a file may have.
@@ -53,6 +59,7 @@ struct Vocabulary {
   bool space_prefix = false;  ///< SentencePiece: a space is put before the text
   bool fuse_unknown = true;   ///< SentencePiece: unknown neighbours become one token
   SpecialTokens special;
+  std::vector<std::string> steps;  ///< of a pipeline: what each does, for the guard
 
   size_t size() const { return pieces.size(); }
   bool is_id(int64_t id) const { return id >= 0 && static_cast<uint64_t>(id) < size(); }
@@ -100,7 +107,8 @@ inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581, Sente
 /// Replaces every U+2581 by a space.
 std::string unmark_spaces(std::string_view text);
 
-/// From `tokenizer.ggml.*`; see make_tokenizer.
+/// From `tokenizer.ggml.*`; see make_tokenizer. Of a Unigram model (Algorithm::pipeline) `bytes` is
+/// not filled.
 Result<Vocabulary> read_gguf_vocabulary(const Metadata& metadata, const TokenizerOptions& options);
 
 }  // namespace headrace::text

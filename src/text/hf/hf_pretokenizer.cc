@@ -1,5 +1,5 @@
 // See hf_pretokenizer.h. The fields: Hugging Face tokenizers, the JSON form of pre-tokenizers.
-#include "text/hf_pretokenizer.h"
+#include "text/hf/hf_pretokenizer.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -112,6 +112,18 @@ Result<PreTokenizerName> recognise_pre_tokenizer(const json& pre_tokenizer) {
   return Error{ErrorCode::unsupported,
                "expected a known pre-tokeniser, found the steps: " + steps.substr(0, 500),
                "pre_tokenizer", "choose one with --pre-tokenizer NAME"};
+}
+
+std::optional<PreTokenizerName> recognise_split(const json& step) {
+  std::string steps;
+  describe(step, 0, steps);
+  steps += ", bytes";
+  for (const Known& known : kKnown) {
+    if (known.steps != steps) continue;
+    const auto found = find_pre_tokenizer(known.name);
+    if (found.ok()) return *found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace headrace::text

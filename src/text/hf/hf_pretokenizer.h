@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 
 #include "headrace/result.h"
 #include "text/pretokenize.h"
@@ -10,5 +11,8 @@ namespace headrace::text {
 
 /// Error (unsupported) that spells out the steps found, where no known rules are equal to them.
 Result<PreTokenizerName> recognise_pre_tokenizer(const nlohmann::json& pre_tokenizer);
+
+/// The rules of one step Split, where a scanner made for its pattern does the same.
+std::optional<PreTokenizerName> recognise_split(const nlohmann::json& step);
 
 }  // namespace headrace::text
