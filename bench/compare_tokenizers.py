@@ -7,7 +7,9 @@ cache of words from round to round, uses encode_fast (no offsets), and is given 
 and paragraph by paragraph (it is faster so); the better of the two counts. The ids of the whole
 text must be equal in number.
 
-Usage: RAYON_NUM_THREADS=1 bench/compare_tokenizers.py TOKENIZE_BENCH MODEL.gguf TOKENIZER.json TEXT...
+Usage: RAYON_NUM_THREADS=1 bench/compare_tokenizers.py TOKENIZE_BENCH MODEL TOKENIZER.json TEXT...
+
+MODEL is a GGUF file or a Hugging Face directory.
 """
 import argparse
 import json

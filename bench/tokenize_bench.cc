@@ -1,6 +1,8 @@
 // Tokenising speed, one thread. Text from files of bench/make_text.py.
 //
-//   tokenize_bench --benchmark_min_time=2 MODEL.gguf TEXT...
+//   tokenize_bench --benchmark_min_time=2 MODEL TEXT...
+//
+// MODEL is a GGUF file or a Hugging Face directory.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -27,18 +29,21 @@ void tokenize(benchmark::State& state, const Tokenizer& tokenizer, const std::st
   state.counters["tokens"] = static_cast<double>(num_tokens);
 }
 
+Result<std::shared_ptr<const Tokenizer>> open_model_tokenizer(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return open_hf_tokenizer(path, {});
+  HEADRACE_ASSIGN(const auto checkpoint, open_checkpoint(path));
+  return make_tokenizer(checkpoint->metadata(), {});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (argc < 3) {
-    std::cerr << "usage: tokenize_bench [--benchmark_...] MODEL.gguf TEXT...\n";
+    std::cerr << "usage: tokenize_bench [--benchmark_...] MODEL TEXT...\n";
     return 2;
   }
-  const auto checkpoint = open_checkpoint(argv[1]);
-  const auto tokenizer = checkpoint.ok()
-                             ? make_tokenizer((*checkpoint)->metadata(), {})
-                             : Result<std::shared_ptr<const Tokenizer>>(checkpoint.error());
+  const auto tokenizer = open_model_tokenizer(argv[1]);
   if (!tokenizer.ok()) {
     std::cerr << tokenizer.error().to_string() << "\n";
     return 1;
