@@ -45,8 +45,14 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
   const TokenizerOptions options{pre_tokenizer};
   std::error_code ignored;
   const auto has = [&](const char* name) { return fs::exists(fs::path(path) / name, ignored); };
-  if (fs::is_directory(path, ignored) && (has("tokenizer.json") || !has("config.json"))) {
-    auto tokenizer = open_hf_tokenizer(path, options);  // without a look at weights
+  // A directory, or its file that holds the tokenizer: without a look at weights.
+  const fs::path name = fs::path(path).filename();
+  const bool is_file = name == "tokenizer.json" || name == "tokenizer.model";
+  const bool is_plain = has("tokenizer.json") || has("tokenizer.model") || !has("config.json");
+  if (is_file || (fs::is_directory(path, ignored) && is_plain)) {
+    const std::string parent = fs::path(path).parent_path().string();
+    const std::string directory = !is_file ? path : parent.empty() ? "." : parent;
+    auto tokenizer = open_hf_tokenizer(directory, options);
     if (!tokenizer.ok()) return in_file(std::move(tokenizer).error(), path);
     return tokenizer;
   }

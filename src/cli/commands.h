@@ -12,6 +12,7 @@ Command serve_command();
 Command explain_command();
 Command tokenize_command();
 Command detokenize_command();
+Command tokenizer_check_command();
 Command render_command();
 Command score_command();
 Command perplexity_command();

@@ -166,6 +166,31 @@ class Tokens(harness.HeadraceTest):
         self.assertEqual(back.out, b"\xff\xfea")
 
 
+class TokenizerCheck(harness.HeadraceTest):
+    def test_same_and_different(self):
+        tiny = self.tiny()
+        self.assertIn(b"the same tokenizer", self.succeed("tokenizer-check", tiny, tiny).out)
+        result = self.succeed("tokenizer-check", tiny, tiny, "--json").json()
+        self.assertTrue(result["same"] and result["difference"] is None)
+        other = self.tiny("bos.gguf", bos=True)
+        run = self.run_headrace("tokenizer-check", tiny, other, "--json")
+        self.assertEqual(run.code, 1)
+        self.assertFalse(run.json()["same"])
+        difference = run.json()["difference"]
+        self.assertEqual(difference["b"][0], 256)
+        self.assertEqual(difference["b"][1:], difference["a"])
+
+    def test_a_tokenizer_json(self):
+        vocab = {"[UNK]": 0, "a": 1, "b": 2}
+        path = self.write("tokenizer.json", json.dumps(
+            {"model": {"type": "WordLevel", "vocab": vocab, "unk_token": "[UNK]"},
+             "pre_tokenizer": {"type": "Whitespace"}}))
+        self.assertTrue(self.succeed("tokenizer-check", path, path, "--json").json()["same"])
+        run = self.run_headrace("tokenizer-check", path, self.tiny())
+        self.assertEqual(run.code, 1)
+        self.assertIn(b"kind of tokenizer", run.out)
+
+
 class Render(harness.HeadraceTest):
     messages = '[{"role": "user", "content": "<|im_end|>"}]'
 
