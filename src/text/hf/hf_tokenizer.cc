@@ -1,10 +1,8 @@
 // Opens a Hugging Face directory; see tokenizer.h.
-#include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "base/os/mapped_file.h"
-#include "checkpoint/quote_name.h"
+#include "checkpoint/model_directory.h"
 #include "text/hf/json_fields.h"
 #include "text/hf/sentencepiece.h"
 #include "text/hf/tokenizer_json.h"
@@ -12,7 +10,6 @@
 namespace headrace {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 // The largest chat template.
@@ -21,44 +18,24 @@ constexpr size_t kMaxTemplateBytes = size_t{4} << 20;
 // The files of a directory, each opened once and kept.
 class HfDirectory {
  public:
-  explicit HfDirectory(std::string path) : path_(std::move(path)) {}
-
-  /// The text of a file; empty where there is none. Error: io_error, or a link that leads out of
-  /// the directory. (A cache of Hugging Face has links from snapshots/X to ../../blobs.)
-  Result<std::string_view> read(const std::string& name) {
-    const std::string path = path_ + "/" + name;
-    std::error_code error;
-    const fs::path real = fs::canonical(path, error);
-    if (error) return std::string_view();
-    HEADRACE_TRY(check_inside(real, name));
-    auto file = MappedFile::open(path);
-    if (!file.ok()) {
-      if (file.error().code == ErrorCode::io_error) return file.error();
-      return std::string_view();
-    }
-    const std::span<const std::byte> bytes = file->bytes();
-    files_.push_back(std::move(*file));
-    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  static Result<HfDirectory> open(const std::string& path) {
+    HEADRACE_ASSIGN(ModelDirectory directory, ModelDirectory::open(path));
+    return HfDirectory(std::move(directory));
   }
 
-  const std::string& path() const { return path_; }
+  /// The text of a file; empty where there is none. Errors: io_error, invalid_argument (a link that
+  /// leads out of the directory).
+  Result<std::string_view> read(std::string_view name) {
+    HEADRACE_ASSIGN(auto file, directory_.open_optional(name));
+    if (!file) return std::string_view();
+    files_.push_back(std::move(*file));
+    return text_of(files_.back());
+  }
 
  private:
-  Result<void> check_inside(const fs::path& real, const std::string& name) const {
-    std::error_code error;
-    const fs::path root = fs::canonical(path_, error);
-    const bool is_snapshot = root.parent_path().filename() == "snapshots";
-    const fs::path blobs = root.parent_path().parent_path() / "blobs";
-    for (fs::path folder = real.parent_path(); !error; folder = folder.parent_path()) {
-      if (folder == root || (is_snapshot && folder == blobs)) return {};
-      if (folder == folder.parent_path()) break;
-    }
-    return Error{ErrorCode::invalid_argument,
-                 "expected a file inside of the directory, found a link that leads out of it",
-                 path_ + "/" + name, ""};
-  }
+  explicit HfDirectory(ModelDirectory directory) : directory_(std::move(directory)) {}
 
-  std::string path_;
+  ModelDirectory directory_;
   std::vector<MappedFile> files_;
 };
 
@@ -107,7 +84,7 @@ std::optional<std::string> configured_template(const json& config) {
 
 Result<std::shared_ptr<const Tokenizer>> open_hf_tokenizer(const std::string& directory,
                                                            const TokenizerOptions& options) {
-  HfDirectory opened(directory);
+  HEADRACE_ASSIGN(HfDirectory opened, HfDirectory::open(directory));
   try {
     HEADRACE_ASSIGN(const text::HfFiles files, read_files(opened));
     auto made = build(files, options, directory);
@@ -120,7 +97,7 @@ Result<std::shared_ptr<const Tokenizer>> open_hf_tokenizer(const std::string& di
 }
 
 Result<std::optional<std::string>> chat_template_of_directory(const std::string& directory) {
-  HfDirectory opened(directory);
+  HEADRACE_ASSIGN(HfDirectory opened, HfDirectory::open(directory));
   for (const char* name : {"chat_template.jinja", "additional_chat_templates/default.jinja"}) {
     HEADRACE_ASSIGN(const std::string_view body, opened.read(name));
     if (body.size() > kMaxTemplateBytes) {

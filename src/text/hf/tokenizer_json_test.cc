@@ -265,10 +265,10 @@ TEST_F(HfDirectoryTest, LinksMayNotLeaveIt) {
   EXPECT_NE(made.error().to_string().find("leads out"), std::string::npos);
 
   // A cache of Hugging Face: links into its blobs are fine.
-  write(folder_ / "cache/blobs/abc", tokenizer_json().dump());
-  fs::create_directories(folder_ / "cache/snapshots/1");
-  fs::create_symlink("../../blobs/abc", folder_ / "cache/snapshots/1/tokenizer.json");
-  EXPECT_TRUE(open_hf_tokenizer((folder_ / "cache/snapshots/1").string(), {}).ok());
+  write(folder_ / "models--a--b/blobs/abc", tokenizer_json().dump());
+  fs::create_directories(folder_ / "models--a--b/snapshots/1");
+  fs::create_symlink("../../blobs/abc", folder_ / "models--a--b/snapshots/1/tokenizer.json");
+  EXPECT_TRUE(open_hf_tokenizer((folder_ / "models--a--b/snapshots/1").string(), {}).ok());
 }
 
 TEST_F(HfDirectoryTest, ChatTemplateOfADirectory) {
