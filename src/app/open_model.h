@@ -90,8 +90,11 @@ struct OpenedModel {
   Result<std::unique_ptr<Engine>> start_engine(EngineOptions wanted = {});
 };
 
-/// Resolves `reference` to a file: an existing path, a name in the store or the catalogue; empty is
-/// the default model. Does not fetch. Errors: not_found with the way out (`headrace pull NAME`).
+/// Resolves `reference` to a file or a Hugging Face directory: an existing path (which always
+/// wins), a name in the store, what was pulled from a hub, an address or a package
+/// ("hf:org/repo:Q8_0", "org/repo", ...: ModelStore::resolve); empty is the default model. Does not
+/// fetch. Errors: not_found with the way out (`headrace pull NAME`), invalid_argument (several
+/// models fit).
 Result<std::string> resolve_model(const std::string& reference);
 
 /// Gets a model of the catalogue into the store; returns its path.

@@ -22,6 +22,18 @@ std::string known_names() {
   return names;
 }
 
+/// Whether it can be nothing but a path that is wrong.
+bool is_path_only(const std::string& text) {
+  if (text.starts_with('/') || text.starts_with('.') || text.starts_with('~')) return true;
+  return text.ends_with(".gguf") && text.find(':') == std::string::npos;
+}
+
+Error no_such_file(const std::string& path) {
+  return {ErrorCode::not_found, "no such file", path,
+          "check the path, or use a name that can be pulled: " + known_names() +
+              ", hf:ORG/REPO[:QUANTISATION]"};
+}
+
 }  // namespace
 
 Result<std::string> resolve_model(const std::string& reference) {
@@ -29,20 +41,32 @@ Result<std::string> resolve_model(const std::string& reference) {
   if (!reference.empty() && std::filesystem::exists(reference, error)) return reference;
 
   const std::string name = reference.empty() ? ModelStore::default_model().name : reference;
-  // A name never has a slash; what has one, or ends like a file, was meant as a path.
-  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".gguf");
-  if (!is_path) {
-    HEADRACE_ASSIGN(const ModelStore store, ModelStore::open());
-    if (const auto found = store.find(name)) return found->path;
-    if (in_catalog(name)) {
-      return Error{ErrorCode::not_found, "the model is not in the local store", name,
-                   "fetch it with: headrace pull " + name};
-    }
+  if (is_path_only(name)) return no_such_file(name);
+  HEADRACE_ASSIGN(const ModelStore store, ModelStore::open());
+  auto found = store.resolve(name);
+  if (found.ok()) return std::move(found->path);
+  if (in_catalog(name)) {
+    return Error{ErrorCode::not_found, "the model is not in the local store", name,
+                 "fetch it with: headrace pull " + name};
   }
-  return Error{ErrorCode::not_found,
-               is_path ? "no such file" : "no file and no model in the store has this name", name,
-               is_path ? "check the path, or use a name that can be pulled: " + known_names()
-                       : "see headrace list; names that can be pulled: " + known_names()};
+  const bool is_plain_name = name.find_first_of("/:") == std::string::npos;
+  if (is_plain_name) {
+    return Error{ErrorCode::not_found, "no file and no model in the store has this name", name,
+                 "see headrace list; names that can be pulled: " + known_names() +
+                     ", hf:ORG/REPO[:QUANTISATION]"};
+  }
+  const bool has_prefix =
+      name.starts_with("hf:") || name.starts_with("pip:") || name.find("://") != std::string::npos;
+  if (has_prefix) return std::move(found).error();
+  if (found.error().code == ErrorCode::invalid_argument && !parse_model_source(name).ok()) {
+    return no_such_file(name);
+  }
+  Error missing = std::move(found).error();
+  if (missing.code == ErrorCode::not_found) {
+    missing.message = "no such file, and " + missing.message;
+    missing.where = name;
+  }
+  return missing;
 }
 
 Result<std::string> resolve_or_fetch(const std::string& reference, const FetchModel& fetch) {

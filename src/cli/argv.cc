@@ -216,6 +216,9 @@ const std::vector<ForeignFlag>& foreign_flags() {
   static const std::string kNoGpu = "this build runs on the CPU";
   static const std::string kOneSequence = "this command runs one sequence";
   static const std::string kAlways = "that is always so, unless an option here says otherwise";
+  static const std::string kPullFirst =
+      "this command fetches nothing: use 'headrace pull hf:ORG/REPO', then -m hf:ORG/REPO";
+  static const std::string kFileOfRepo = "the file is named behind the repository: ORG/REPO:FILE";
   static const std::string kOneProcess = "a model runs in one process";
   static const std::vector<ForeignFlag> kFlags = {
       {"-ngl", true, false, kNoGpu},
@@ -242,9 +245,11 @@ const std::vector<ForeignFlag>& foreign_flags() {
        "a server has --header-timeout, --body-timeout and --stall-timeout instead"},
       {"--mlock", false, false, "pages are not locked in memory"},
       {"--no-mmap", false, false, "files are always mapped"},
-      {"-hf", true, true, "models are not fetched by repository: use 'headrace pull NAME' or -m"},
-      {"--hf-repo", true, true,
-       "models are not fetched by repository: use 'headrace pull NAME' or -m"},
+      {"-hf", true, true, kPullFirst},
+      {"-hfr", true, true, kPullFirst},
+      {"--hf-repo", true, true, kPullFirst},
+      {"-hff", true, true, kFileOfRepo},
+      {"--hf-file", true, true, kFileOfRepo},
   };
   return kFlags;
 }

@@ -15,6 +15,7 @@ namespace {
 struct RmArgs {
   std::string name;
   bool yes = false;
+  bool cache = false;
   bool json = false;
 };
 
@@ -29,8 +30,8 @@ bool agrees(const StoredModel& model) {
 int remove_model(const RmArgs& args) {
   const auto store = ModelStore::open();
   if (!store) return fail(store.error(), args.json);
-  const auto model = store->find(args.name);
-  if (model && !args.yes) {
+  const auto model = store->resolve(args.name);
+  if (model.ok() && !args.yes) {
     if (!is_terminal(StandardStream::input)) {
       return fail_usage(
           "rm",
@@ -41,12 +42,12 @@ int remove_model(const RmArgs& args) {
       return fail(Error{ErrorCode::cancelled, "nothing was removed", args.name, ""}, args.json);
     }
   }
-  const auto removed = store->remove(args.name);
-  if (!removed) return fail(removed.error(), args.json);
+  const auto freed = store->remove(args.name, args.cache);
+  if (!freed) return fail(freed.error(), args.json);
   if (args.json) {
-    print_json({{"name", args.name}, {"removed", true}, {"size_bytes", model->size_bytes}});
+    print_json({{"name", model->name}, {"removed", true}, {"size_bytes", *freed}});
   } else {
-    print("removed " + printable(args.name) + ", " + size_text(model->size_bytes) + " freed\n");
+    print("removed " + printable(model->name) + ", " + size_text(*freed) + " freed\n");
   }
   return kDone;
 }
@@ -59,7 +60,9 @@ Command rm_command() {
   command.name = "rm";
   command.summary = "Remove a model from the local store";
   command.description =
-      "Deletes the model's file from the store. Asks first on a terminal; elsewhere --yes is "
+      "Deletes the model's files from the store, or from the hub's cache where it was pulled from "
+      "there. What another tool has put into that cache stays, unless --cache is given, and so do "
+      "files that another model of the store needs. Asks first on a terminal; elsewhere --yes is "
       "needed.";
   command.options = {{.names = "name",
                       .help = "The model's name",
@@ -67,6 +70,9 @@ Command rm_command() {
                       .required = true,
                       .is_model = true},
                      {.names = "-y,--yes", .help = "Do not ask", .target = &args->yes},
+                     {.names = "--cache",
+                      .help = "Also what another tool has put into the hub's cache",
+                      .target = &args->cache},
                      json_option(&args->json)};
   command.examples = {{"headrace rm gemma3-270m", ""}};
   command.run = [args = args.get()] { return remove_model(*args); };

