@@ -105,6 +105,8 @@ Result<std::unique_ptr<Engine>> OpenedModel::start_engine(EngineOptions wanted) 
     wanted.kv_bytes = std::max<uint64_t>(kv_budget_bytes / 2, 1);
   }
   wanted.model_fingerprint = model_fingerprint(*checkpoint);
+  const std::string variant = model->key_variant(wanted.context);
+  if (!variant.empty()) wanted.model_fingerprint += ", " + variant;
   wanted.tokenizer_fingerprint = tokenizer->fingerprint().digest;
   return make_engine(*model, wanted);
 }

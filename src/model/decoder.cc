@@ -174,6 +174,10 @@ void Decoder::set_context(int64_t max_tokens) {
   if (rope_) rope_->set_context(max_tokens);
 }
 
+std::string Decoder::key_variant(int64_t max_tokens) const {
+  return rope_ && rope_->is_long_for(max_tokens) ? "long context" : "";
+}
+
 void Decoder::reserve(int64_t max_rows, int64_t max_logit_rows) {
   if (max_rows > activations_->max_rows()) {
     if (rope_) rope_->reserve(max_rows);

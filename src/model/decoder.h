@@ -31,6 +31,7 @@ class Decoder : public Model {
   std::span<const CacheSpec> cache_specs() const final { return cache_specs_; }
   void reserve(int64_t max_rows, int64_t max_logit_rows) final;
   void set_context(int64_t max_tokens) final;
+  std::string key_variant(int64_t max_tokens) const final;
 
   WeightWork weight_work() const final;
   Result<void> check_weights() const final;

@@ -78,6 +78,9 @@ class Model {
   /// Sequences will have up to that many tokens (longrope asks). Before the first step of whoever
   /// runs the model.
   virtual void set_context(int64_t /*max_tokens*/) {}
+  /// Names what of set_context changes keys in the cache; empty: nothing. Keys of one variant mean
+  /// nothing to another.
+  virtual std::string key_variant(int64_t /*max_tokens*/) const { return {}; }
 
   /// Runs all layers. Returns logits [logit_rows.size(), vocab], valid until the next call; none
   /// where the step was given up because it was unwanted.

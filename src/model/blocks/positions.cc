@@ -99,7 +99,7 @@ void Rope::reserve(int64_t max_rows) {
 }
 
 void Rope::set_context(int64_t max_tokens) {
-  is_long_ = !long_inv_freq_.empty() && max_tokens > config_.original_context;
+  is_long_ = is_long_for(max_tokens);
 }
 
 Tensor Rope::angles(std::span<const int32_t> positions) {

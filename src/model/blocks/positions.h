@@ -56,6 +56,10 @@ class Rope {
   void reserve(int64_t max_rows);
   /// Sequences will have up to that many tokens: with longrope, what all tokens are rotated by.
   void set_context(int64_t max_tokens);
+  /// Whether a context of that many tokens has longrope's other divisors.
+  bool is_long_for(int64_t max_tokens) const {
+    return !long_inv_freq_.empty() && max_tokens > config_.original_context;
+  }
   /// Computes the angles [rows, 2 * num_pairs] of a step; they stay valid until the next call.
   Tensor angles(std::span<const int32_t> positions);
 

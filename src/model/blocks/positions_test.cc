@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <utility>
+
+#include "model/blocks/absolute_positions.h"
 
 namespace headrace {
 namespace {
@@ -77,6 +80,33 @@ TEST(RopeFrequencies, DivisorsComeLast) {
   const auto frequencies = rope_frequencies({.base = 100, .dims = 4}, divisors);
   EXPECT_FLOAT_EQ(frequencies[0], 1);
   EXPECT_FLOAT_EQ(frequencies[1], 0.1F / 4);
+}
+
+TEST(RopeFrequencies, DynamicGrowsWithThePosition) {
+  const RopeConfig config{.base = 10000,
+                          .dims = 16,
+                          .scaling = RopeConfig::Scaling::dynamic,
+                          .factor = 4,
+                          .original_context = 64};
+  EXPECT_EQ(dynamic_base(config, 0), 10000);
+  EXPECT_EQ(dynamic_base(config, 63), 10000);
+  EXPECT_NEAR(dynamic_base(config, 99) / 38460.024, 1, 1e-4);
+  RopeConfig two = config;
+  two.dims = 2;
+  EXPECT_EQ(dynamic_base(two, 99), 10000);
+}
+
+TEST(Sinusoids, AreThoseOfTensor2Tensor) {
+  const auto table = sinusoids(2, 6, 9);
+  ASSERT_EQ(table.size(), 54U);
+  const auto at = [&](size_t row, size_t feature) {
+    return static_cast<double>(table[row * 9 + feature]);
+  };
+  EXPECT_NEAR(at(0, 0), std::sin(2.0), 1e-6);
+  EXPECT_NEAR(at(0, 4), std::cos(2.0), 1e-6);
+  EXPECT_NEAR(at(5, 1), std::sin(7 * std::pow(10000.0, -1.0 / 3)), 1e-6);
+  EXPECT_NEAR(at(5, 7), std::cos(7 * 1e-4), 1e-6);
+  EXPECT_EQ(at(3, 8), 0);
 }
 
 }  // namespace
