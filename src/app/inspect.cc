@@ -58,8 +58,9 @@ InspectedMemory plan(const Inspection& seen, const ModelConfig& config,
                      const InspectOptions& options) {
   MemoryNeeds needs = memory_needs(config, seen.vocab_size);
   needs.kv_type = options.kv_type;
-  set_weight_needs(needs, *seen.checkpoint,
-                   {.pack = options.pack, .num_threads = usable_processors()});
+  set_weight_needs(
+      needs, *seen.checkpoint,
+      {.pack = options.pack, .quantize = options.quantize, .num_threads = usable_processors()});
   InspectedMemory memory;
   memory.weight_bytes = needs.weight_bytes;
   memory.file_bytes = needs.file_bytes;

@@ -57,8 +57,9 @@ struct Inspection {
 struct InspectOptions {
   int64_t context = 0;  ///< 0: the model's
   KvType kv_type = kDefaultKvType;
-  bool pack = true;            ///< else weights stay in the file
-  bool with_tokenizer = true;  ///< indexing a vocabulary takes a moment
+  bool pack = true;                        ///< else weights stay in the file
+  const Quantization* quantize = nullptr;  ///< what matrices are brought to when they are loaded
+  bool with_tokenizer = true;              ///< indexing a vocabulary takes a moment
 };
 
 /// Opens and looks at a file. What cannot be used (an unknown architecture, a broken tokenizer) is

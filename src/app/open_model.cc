@@ -35,6 +35,7 @@ Result<void> check_options(const OpenOptions& options) {
     return wrong("a prompt chunk must be 1 to 8192 tokens, got " +
                  std::to_string(options.chunk_tokens));
   }
+  HEADRACE_TRY(quantization_of(options));
   HEADRACE_ASSIGN(const Isa isa, isa_of(options));
   HEADRACE_TRY(kv_type_of(options, isa));
   return {};
@@ -107,6 +108,8 @@ Result<std::unique_ptr<Engine>> OpenedModel::start_engine(EngineOptions wanted) 
   wanted.model_fingerprint = model_fingerprint(*checkpoint);
   const std::string variant = model->key_variant(wanted.context);
   if (!variant.empty()) wanted.model_fingerprint += ", " + variant;
+  // Other weights make other keys and values.
+  if (!options.quantize.empty()) wanted.model_fingerprint += " as " + options.quantize;
   wanted.tokenizer_fingerprint = tokenizer->fingerprint().digest;
   return make_engine(*model, wanted);
 }

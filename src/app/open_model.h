@@ -43,8 +43,11 @@ struct OpenOptions {
   bool pin = false;                    ///< each thread stays on a processor of its own
   bool pack = true;        ///< else weights stay in the file, and each step packs what it reads
   bool full_head = false;  ///< every step computes all logits, even where a few decide
-  std::string kv_type;     ///< empty: kDefaultKvType; the reference path: f32
-  int64_t context = 0;     ///< 0: min(the model's, what fits); more than that is clamped, aloud
+  /// What matrices of 16- and 32-bit weights become while they are loaded ("q8_0"); empty: they
+  /// stay as they are.
+  std::string quantize;
+  std::string kv_type;  ///< empty: kDefaultKvType; the reference path: f32
+  int64_t context = 0;  ///< 0: min(the model's, what fits); more than that is clamped, aloud
   int64_t block_tokens = 16;
   int64_t chunk_tokens = 256;
   std::string pre_tokenizer;  ///< overrides the file's

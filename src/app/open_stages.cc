@@ -75,6 +75,7 @@ MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, int n
   MemoryNeeds needs = memory_needs(config, opened.tokenizer->vocab_size());
   set_weight_needs(needs, *opened.checkpoint,
                    {.pack = opened.options.pack,
+                    .quantize = find_quantization(opened.options.quantize),
                     .as_floats = opened.isa == Isa::reference,
                     .num_threads = num_threads});
   needs.kv_type = opened.kv_type;
@@ -86,6 +87,9 @@ MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, int n
 Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {
   const auto mib = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
   std::string hint = "close other programs, or use a smaller model or a smaller quantisation";
+  if (opened.options.pack && opened.options.quantize.empty()) {
+    hint += ", or --quantize q8_0 or q4_k for a file of 16- or 32-bit weights";
+  }
   if (opened.options.pack) hint += "; --no-pack runs a model from its file, slowly";
   return {ErrorCode::resource_exhausted,
           "the model needs " + mib(total_bytes(needs, 1)) + " of memory (weights " +
@@ -152,6 +156,27 @@ Result<Isa> isa_of(const OpenOptions& options) {
   return isa;
 }
 
+Result<const Quantization*> quantization_of(const OpenOptions& options) {
+  const Quantization* found = nullptr;
+  if (options.quantize.empty()) return found;
+  found = find_quantization(options.quantize);
+  if (found == nullptr) {
+    std::string known;
+    for (const std::string& name : quantization_names()) {
+      known += (known.empty() ? "" : ", ") + name;
+    }
+    return Error{ErrorCode::invalid_argument,
+                 "unknown type '" + options.quantize + "' to quantise to; known are " + known, "",
+                 ""};
+  }
+  if (!options.pack) {
+    return Error{ErrorCode::invalid_argument,
+                 "weights that stay in the file cannot be quantised while they are loaded", "",
+                 "leave out --no-pack or --quantize, or write a file with headrace convert"};
+  }
+  return found;
+}
+
 Result<KvType> kv_type_of(const OpenOptions& options, Isa isa) {
   if (options.kv_type.empty()) return isa == Isa::reference ? KvType::f32 : kDefaultKvType;
   if (const auto type = kv_type_named(options.kv_type)) return *type;
@@ -187,6 +212,7 @@ Result<ModelOpening> begin_opening(const std::string& path, const OpenOptions& o
   HEADRACE_ASSIGN(opened.kv_type, kv_type_of(options, isa));
   HEADRACE_ASSIGN(opened.checkpoint, open_model_files(path));
   HEADRACE_TRY(check_weights(*opened.checkpoint));
+  if (!options.quantize.empty()) HEADRACE_TRY(check_quantizable(*opened.checkpoint));
 
   HEADRACE_ASSIGN(opened.tokenizer,
                   tokenizer_of(*opened.checkpoint, TokenizerOptions{options.pre_tokenizer}));
@@ -207,6 +233,7 @@ Result<std::unique_ptr<OpenedModel>> finish_opening(ModelOpening opening, uint64
   HEADRACE_ASSIGN(opened.backend, start_backend(opened.isa, opening.num_threads, options));
   LoadModelOptions load_options;
   load_options.pack = options.pack;
+  load_options.quantize = find_quantization(options.quantize);
   load_options.name = options.name;
   load_options.end_tokens = opened.tokenizer->special().end_of_generation;
   HEADRACE_ASSIGN(opened.model, load_model(*opened.checkpoint, *opened.backend, load_options));

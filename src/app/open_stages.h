@@ -43,6 +43,8 @@ Error in_file(Error error, const std::string& path);
 
 /// The instruction set and KV type that the options ask for.
 Result<Isa> isa_of(const OpenOptions& options);
+/// What --quantize names; null: nothing.
+Result<const Quantization*> quantization_of(const OpenOptions& options);
 Result<KvType> kv_type_of(const OpenOptions& options, Isa isa);
 
 /// What `open` returns, an error with the path of its file.

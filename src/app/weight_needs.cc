@@ -17,6 +17,12 @@ uint64_t float_bytes(const CheckpointTensor& tensor) {
   return bytes;
 }
 
+/// As packed: about what is in the file, or becomes of it.
+uint64_t packed_bytes(const CheckpointTensor& tensor, const Quantization* quantize) {
+  if (quantize == nullptr) return tensor.num_bytes();
+  return bytes_in_format(tensor, planned_format(*quantize, tensor));
+}
+
 }  // namespace
 
 void set_weight_needs(MemoryNeeds& needs, const Checkpoint& checkpoint,
@@ -26,7 +32,8 @@ void set_weight_needs(MemoryNeeds& needs, const Checkpoint& checkpoint,
   uint64_t widest = 0;  // bytes of a matrix' row as floats
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     if (placement.pack) {
-      const uint64_t bytes = placement.as_floats ? float_bytes(tensor) : tensor.num_bytes();
+      const uint64_t bytes =
+          placement.as_floats ? float_bytes(tensor) : packed_bytes(tensor, placement.quantize);
       needs.weight_bytes = saturating_add(needs.weight_bytes, bytes);
     } else if (tensor.shape.size() < 2) {
       needs.weight_bytes = saturating_add(needs.weight_bytes, float_bytes(tensor));

@@ -5,18 +5,20 @@
 
 #include "app/memory_plan.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/quantization.h"
 
 namespace headrace {
 
 /// How weights are to be kept.
 struct WeightPlacement {
-  bool pack = true;        ///< else matrices stay in the file
+  bool pack = true;                        ///< else matrices stay in the file
+  const Quantization* quantize = nullptr;  ///< what matrices are brought to; null: as they are
   bool as_floats = false;  ///< packed weights take 4 bytes an element: the reference path
   int num_threads = 1;
 };
 
 /// Sets weight_bytes, file_bytes and scratch_bytes. Packed weights take about what they have in the
-/// file.
+/// file, or in the formats that they are quantised to.
 void set_weight_needs(MemoryNeeds& needs, const Checkpoint& checkpoint,
                       const WeightPlacement& placement);
 

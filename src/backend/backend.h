@@ -37,6 +37,9 @@ struct WeightView {
   /// May be empty. Told which parts of `data` will not be read again, while packing goes on, so
   /// that file and packed weights need not be in memory both. Called on the packing thread.
   std::function<void(std::span<const std::byte> part)> release = {};
+  /// May be empty. Writes a row of `data`, by its number there, in `format`, which the data itself
+  /// is not in then: it has as many equal rows, and does not stay. Called on all threads that pack.
+  std::function<Result<void>(int64_t row, std::byte* out)> make_row = {};
   /// linear_top will be asked for: the backend may pack what makes it fast.
   bool finds_top = false;
   /// Products are of float32 activations, whatever the format: for small matrices whose results

@@ -27,6 +27,7 @@ struct InspectArgs {
   std::optional<int64_t> context;
   std::string kv_type{kv_type_name(kDefaultKvType)};
   bool no_pack = false;
+  std::string quantize;
   bool tensors = false;
   bool json = false;
 };
@@ -198,6 +199,7 @@ Result<int> run_checked(InspectArgs& args) {
   options.context = args.context.value_or(0);
   options.kv_type = kv_type_named(args.kv_type).value_or(kDefaultKvType);
   options.pack = !args.no_pack;
+  options.quantize = find_quantization(args.quantize);
   HEADRACE_ASSIGN(const Inspection seen, inspect_model(path, options));
   if (args.json) {
     print_json(inspection_json(seen));
@@ -233,6 +235,8 @@ Command inspect_command() {
   options.back().choices = {"q8", "q12", "f16", "f32"};
   options.push_back(make_option("--no-pack", "", "Plan memory for weights that stay in the file",
                                 &args->no_pack));
+  options.push_back(quantize_option(&args->quantize));
+  options.back().help = "Plan memory for weights quantised to this type at load";
   options.push_back(make_option("--tensors", "", "List every tensor", &args->tensors));
   options.push_back(json_option(&args->json));
   command.examples = {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/cpu_features.h"
+#include "checkpoint/quantization.h"
 #include "cli/fetch_model.h"
 #include "cli/input.h"
 #include "cli/make_option.h"
@@ -30,6 +31,7 @@ Result<OpenOptions> open_options(const ModelArgs& args) {
   options.pin = args.pin;
   options.full_head = args.full_head;
   options.pack = !args.no_pack;
+  options.quantize = args.quantize;
   options.kv_type = args.kv_type;
   options.context = args.context.value_or(0);
   if (args.chunk_tokens) options.chunk_tokens = *args.chunk_tokens;
@@ -117,6 +119,15 @@ Option no_pack_option(bool* target) {
                   target));
 }
 
+Option quantize_option(std::string* target) {
+  Option option = make_option("--quantize", "TYPE",
+                              "Quantise weights of 16 and 32 bits to this type while they are "
+                              "loaded",
+                              target);
+  option.choices = quantization_names();
+  return in_group(std::move(option));
+}
+
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
   options.push_back(in_group(make_option(
@@ -138,6 +149,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(pin_option(&args.pin));
   options.push_back(full_head_option(&args.full_head));
   options.push_back(no_pack_option(&args.no_pack));
+  options.push_back(quantize_option(&args.quantize));
   options.push_back(kv_type_option(&args.kv_type));
   options.push_back(isa_option(&args.isa));
   Option chunk = make_option("-ub,--ubatch-size", "N", "Prompt tokens computed in one step",

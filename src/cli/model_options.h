@@ -21,6 +21,7 @@ struct ModelArgs {
   bool pin = false;
   bool full_head = false;
   bool no_pack = false;
+  std::string quantize;
   std::string kv_type;
   std::string isa;
   std::optional<int64_t> chunk_tokens;
@@ -45,7 +46,10 @@ Option pin_option(bool* target);
 Option full_head_option(bool* target);
 /// --no-pack.
 Option no_pack_option(bool* target);
-/// -m, -hf, -c, -t, --pin, --full-head, --no-pack, --kv-type, --isa, -ub and --pre-tokenizer.
+/// --quantize.
+Option quantize_option(std::string* target);
+/// -m, -hf, -c, -t, --pin, --full-head, --no-pack, --quantize, --kv-type, --isa, -ub and
+/// --pre-tokenizer.
 void add_model_options(std::vector<Option>& options, ModelArgs& args);
 
 /// The file or directory that `args` names. With `may_pull`, the default model and what -hf names

@@ -118,16 +118,27 @@ std::unique_ptr<Matrix> Loader::pack_rows(const CheckpointTensor& tensor, int64_
       checkpoint_.release(done);
     };
   }
-  auto packed = backend_.pack({.format = tensor.format,
-                               .rows = rows,
-                               .cols = tensor.shape.back(),
-                               .data = data,
-                               .row_order = options.row_order,
-                               .name = tensor.name,
-                               .data_stays = !options_.pack,
-                               .release = release,
-                               .finds_top = options.finds_top,
-                               .is_exact = options.is_exact});
+  CheckpointTensor source = tensor;
+  source.data = data;
+  WeightView view{.format = tensor.format,
+                  .rows = rows,
+                  .cols = tensor.shape.back(),
+                  .data = data,
+                  .row_order = options.row_order,
+                  .name = tensor.name,
+                  .data_stays = !options_.pack,
+                  .release = release,
+                  .finds_top = options.finds_top,
+                  .is_exact = options.is_exact};
+  if (options_.quantize != nullptr && !options.is_exact) {
+    view.format = chosen_format(*options_.quantize, source);
+    if (view.format != tensor.format) {
+      view.make_row = [&](int64_t row, std::byte* out) {
+        return encode_row(source, view.format, row, out);
+      };
+    }
+  }
+  auto packed = backend_.pack(view);
   if (!packed.ok()) {
     if (!error_) error_ = std::move(packed).error();
     return nullptr;

@@ -11,6 +11,7 @@
 
 #include "backend/backend.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/quantization.h"
 #include "headrace/model.h"
 #include "headrace/result.h"
 
@@ -96,6 +97,9 @@ struct LoadModelOptions {
   /// Whether weights are packed; else matrices stay in the checkpoint's files, and each step packs
   /// what it reads, to the same results.
   bool pack = true;
+  /// Matrices of 16- and 32-bit numbers are brought to this type while they are packed; null: they
+  /// stay as they are. Needs `pack`.
+  const Quantization* quantize = nullptr;
   std::string name;                 ///< what users call it
   std::vector<TokenId> end_tokens;  ///< as the tokenizer knows them; become ModelInfo::end_tokens
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;  ///< may be empty
@@ -103,7 +107,7 @@ struct LoadModelOptions {
 
 /// Loads the checkpoint's weights into the backend; both must outlive the model. Errors:
 /// unsupported (architecture, rope type, a tensor that nothing reads), corrupt_data (missing or
-/// misshapen tensors, named), resource_exhausted.
+/// misshapen tensors, named; a weight that cannot be quantised), resource_exhausted.
 Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
                                           const LoadModelOptions& options);
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/checked.h"
@@ -25,7 +27,13 @@ Result<size_t> check_view(const WeightView& weight) {
                  std::string(format_traits(weight.format).name));
   }
   const auto all_bytes = checked_mul<uint64_t>(*row_bytes, static_cast<uint64_t>(weight.rows));
-  if (!all_bytes || *all_bytes != weight.data.size()) {
+  if (weight.make_row) {
+    HEADRACE_CHECK(!weight.data_stays);
+    if (!all_bytes || weight.data.size() % static_cast<uint64_t>(weight.rows) != 0) {
+      return wrong(std::to_string(weight.data.size()) + " bytes of weights are no " +
+                   std::to_string(weight.rows) + " equal rows");
+    }
+  } else if (!all_bytes || *all_bytes != weight.data.size()) {
     return wrong("expected " + (all_bytes ? std::to_string(*all_bytes) : "too many") +
                  " bytes of weights, found " + std::to_string(weight.data.size()));
   }
@@ -39,6 +47,49 @@ Result<size_t> check_view(const WeightView& weight) {
 // Weights that are packed before the file's pages are given back: large enough for the threads to
 // share, small beside a model.
 constexpr uint64_t kSliceBytes = uint64_t{8} << 20;
+
+int64_t source_row_of(const WeightView& weight, int64_t row) {
+  return weight.row_order.empty() ? row : weight.row_order[static_cast<size_t>(row)];
+}
+
+/// The rows of a panel for each thread, where WeightView::make_row makes them; and the first fault.
+class MadeRows {
+ public:
+  MadeRows(const WeightView& weight, size_t row_bytes, size_t num_threads)
+      : weight_(weight), row_bytes_(row_bytes) {
+    if (weight.make_row) scratch_.resize(num_threads * kPanelRows * row_bytes);
+  }
+
+  /// Rows one after the other, the thread's until it makes others; null after a fault.
+  const std::byte* make(int64_t first, int64_t count, int worker) {
+    std::byte* const begin =
+        scratch_.data() + static_cast<size_t>(worker) * kPanelRows * row_bytes_;
+    for (int64_t i = 0; i < count; ++i) {
+      auto made = weight_.make_row(source_row_of(weight_, first + i),
+                                   begin + static_cast<size_t>(i) * row_bytes_);
+      if (made.ok()) continue;
+      const std::lock_guard lock(mutex_);
+      // Whatever the threads' order, the same fault is told.
+      if (first < fault_row_) fault_ = std::move(made).error();
+      fault_row_ = std::min(fault_row_, first);
+      return nullptr;
+    }
+    return begin;
+  }
+
+  Result<void> check() const {
+    if (fault_) return *fault_;
+    return {};
+  }
+
+ private:
+  const WeightView& weight_;
+  size_t row_bytes_;
+  std::vector<std::byte> scratch_;
+  std::mutex mutex_;
+  std::optional<Error> fault_;
+  int64_t fault_row_ = std::numeric_limits<int64_t>::max();
+};
 
 }  // namespace
 
@@ -84,29 +135,53 @@ Result<std::unique_ptr<CpuMatrix>> CpuMatrix::pack(const WeightView& weight, Thr
   if (matrix->layout_.format == PanelFormat::q8_planes) matrix->allocate_low(memory);
   if (matrix->storage_ == MatrixStorage::source) matrix->source_ = matrix->data_.get();
 
-  const auto source = [&](int64_t row) {
-    const int64_t from =
-        weight.row_order.empty() ? row : weight.row_order[static_cast<size_t>(row)];
-    return weight.data.data() + static_cast<size_t>(from) * row_bytes;
+  HEADRACE_TRY(matrix->fill(weight, pool));
+  if (matrix->bounds_) matrix->bounds_->finish();
+  return matrix;
+}
+
+Result<void> CpuMatrix::fill(const WeightView& weight, ThreadPool& pool) {
+  const auto rows = static_cast<uint64_t>(rows_);
+  const size_t source_row_bytes = weight.data.size() / rows;
+  const auto num_threads = static_cast<size_t>(pool.num_threads());
+  const auto cols = static_cast<size_t>(cols_);
+  std::vector<float> floats(storage_ == MatrixStorage::decoded ? num_threads * cols : 0);
+  MadeRows made(weight, row_bytes_, num_threads);
+  const auto fill_one = [&](int64_t panel, int worker) {
+    float* const scratch = floats.empty() ? nullptr : floats.data() + worker * cols_;
+    const int64_t first = panel * kPanelRows;
+    if (weight.make_row) {
+      const std::byte* const rows_made =
+          made.make(first, std::min(kPanelRows, rows_ - first), worker);
+      if (rows_made == nullptr) return;
+      fill_panel(
+          panel,
+          [&](int64_t row) { return rows_made + static_cast<size_t>(row - first) * row_bytes_; },
+          scratch);
+    } else {
+      fill_panel(
+          panel,
+          [&](int64_t row) {
+            return weight.data.data() +
+                   static_cast<size_t>(source_row_of(weight, row)) * row_bytes_;
+          },
+          scratch);
+    }
   };
-  const bool decoded = storage == MatrixStorage::decoded;
-  std::vector<float> rows(decoded ? static_cast<size_t>(pool.num_threads() * weight.cols) : 0);
   const auto slice = static_cast<int64_t>(
-      std::max<uint64_t>(1, kSliceBytes / (kPanelRows * static_cast<uint64_t>(row_bytes))));
-  for (int64_t first = 0; first < num_panels; first += slice) {
-    const int64_t count = std::min(slice, num_panels - first);
-    pool.parallel_for(count, [&](int64_t i, int worker) {
-      matrix->fill_panel(first + i, source, decoded ? rows.data() + worker * weight.cols : nullptr);
-    });
+      std::max<uint64_t>(1, kSliceBytes / (kPanelRows * std::max<uint64_t>(1, source_row_bytes))));
+  for (int64_t first = 0; first < num_panels(); first += slice) {
+    const int64_t count = std::min(slice, num_panels() - first);
+    pool.parallel_for(count, [&](int64_t i, int worker) { fill_one(first + i, worker); });
+    HEADRACE_TRY(made.check());
     if (weight.release && weight.row_order.empty()) {
-      const auto begin = static_cast<size_t>(first * kPanelRows) * row_bytes;
-      const auto size = static_cast<size_t>(count * kPanelRows) * row_bytes;
+      const auto begin = static_cast<size_t>(first * kPanelRows) * source_row_bytes;
+      const auto size = static_cast<size_t>(count * kPanelRows) * source_row_bytes;
       weight.release(weight.data.subspan(begin, std::min(size, weight.data.size() - begin)));
     }
   }
   if (weight.release && !weight.row_order.empty()) weight.release(weight.data);
-  if (matrix->bounds_) matrix->bounds_->finish();
-  return matrix;
+  return {};
 }
 
 void CpuMatrix::leave_in_place(const WeightView& weight, PanelOrder order) {

@@ -40,7 +40,7 @@ class CpuMatrix final : public Matrix {
   /// Checks sizes and packs. Where `packed` is asked for, formats that have no such panels become
   /// `source`, and f32 `decoded`. Where the weight's data stays nothing is packed: `packed` is what
   /// panels become when they are used, and `decoded` becomes `source`. Errors: corrupt_data (sizes
-  /// that do not fit each other). Throws std::bad_alloc.
+  /// that do not fit each other); those of the weight's make_row. Throws std::bad_alloc.
   static Result<std::unique_ptr<CpuMatrix>> pack(const WeightView& weight, ThreadPool& pool,
                                                  const Packing& packing, WeightMemory& memory);
 
@@ -94,6 +94,7 @@ class CpuMatrix final : public Matrix {
   void leave_in_place(const WeightView& weight, PanelOrder order);
   void allocate(WeightMemory& memory, uint64_t panel_bytes, uint64_t num_panels);
   void allocate_low(WeightMemory& memory);
+  Result<void> fill(const WeightView& weight, ThreadPool& pool);
   void fill_panel(int64_t panel, RowSource source, float* row_scratch);
   void decode_panel(int64_t panel, RowSource source, float* row_scratch, float* out) const;
   void pack_panel(int64_t panel, RowSource source, uint8_t* out) const;

@@ -39,6 +39,7 @@ std::vector<Option> bench_model_options(BenchModelArgs& args) {
   options.push_back(pin_option(&args.pin));
   options.push_back(full_head_option(&args.full_head));
   options.push_back(no_pack_option(&args.no_pack));
+  options.push_back(quantize_option(&args.quantize));
   options.push_back(kv_type_option(&args.kv_types, true));
   options.push_back(isa_option(&args.isas, true));
   options.push_back(numbers_option("-ub,--ubatch-size", "Prompt tokens computed in one step",
@@ -67,6 +68,7 @@ Result<std::vector<BenchModel>> bench_models(const BenchModelArgs& args, int64_t
             made.options.pin = args.pin;
             made.options.full_head = args.full_head;
             made.options.pack = !args.no_pack;
+            made.options.quantize = args.quantize;
             made.options.chunk_tokens = chunk;
             made.options.context = context;
             made.options.check_needs = check_needs;
@@ -85,6 +87,7 @@ std::shared_ptr<BenchSetting> describe(const OpenedModel& model) {
   setting->model = info.name;
   setting->file = model.path;
   setting->weight_bytes = info.weight_bytes;
+  setting->quantized = model.options.quantize;
   setting->is_packed = model.options.pack;
   setting->num_parameters = info.num_parameters;
   setting->num_active_parameters = info.num_active_parameters;
@@ -129,12 +132,14 @@ void add_setting(nlohmann::ordered_json& row, const BenchSetting& setting) {
 }
 
 void add_setting_details(nlohmann::ordered_json& row, const BenchSetting& setting) {
+  using Json = nlohmann::ordered_json;
   row["kernels"] = setting.kernels;
   row["processors"] = setting.num_processors;
   row["chunk_tokens"] = setting.chunk_tokens;
   row["model_file"] = setting.file;
   row["model_bytes"] = setting.weight_bytes;
   row["packed"] = setting.is_packed;
+  row["quantized"] = setting.quantized.empty() ? Json() : Json(setting.quantized);
   row["model_parameters"] = setting.num_parameters;
   row["model_active_parameters"] = setting.num_active_parameters;
 }

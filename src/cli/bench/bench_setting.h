@@ -20,6 +20,7 @@ struct BenchModelArgs {
   bool pin = false;
   bool full_head = false;
   bool no_pack = false;
+  std::string quantize;
   std::string kv_types;
   std::string isas;
 };
@@ -44,6 +45,7 @@ struct BenchSetting {
   std::string model;  ///< what it is called
   std::string file;   ///< its path
   uint64_t weight_bytes = 0;
+  std::string quantized;  ///< what the weights were brought to at load; empty: nothing
   bool is_packed = true;  ///< else weights stay in the file
   int64_t num_parameters = 0;
   int64_t num_active_parameters = 0;  ///< that a token uses
