@@ -1,0 +1,126 @@
+// See gguf_vocabulary_writer.h. The keys: GGUF specification (ggml, docs/gguf.md), section
+// Tokenizer.
+#include "text/gguf_vocabulary_writer.h"
+
+#include <utility>
+#include <vector>
+
+#include "text/base_tokenizer.h"
+
+namespace headrace {
+namespace {
+
+using text::Algorithm;
+using text::Vocabulary;
+
+std::string gguf_key(std::string_view name) {
+  return "tokenizer.ggml." + std::string(name);
+}
+
+std::string_view model_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::byte_level_bpe:
+      return "gpt2";
+    case Algorithm::sentencepiece_bpe:
+      return "llama";
+    case Algorithm::wordpiece:
+      return "bert";
+  }
+  return "gpt2";
+}
+
+void put_pieces(const Vocabulary& vocabulary, Metadata& metadata) {
+  std::vector<std::string_view> tokens;
+  std::vector<int64_t> types;
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    tokens.push_back(vocabulary.pieces[id]);
+    types.push_back(static_cast<int64_t>(vocabulary.kinds[id]));
+  }
+  metadata.set(gguf_key("tokens"), std::move(tokens));
+  metadata.set(gguf_key("token_type"), std::move(types));
+}
+
+void put_merges(const Vocabulary& vocabulary, Metadata& metadata, std::deque<std::string>& texts) {
+  std::vector<std::string_view> merges;
+  merges.reserve(vocabulary.merges.size());
+  for (const text::MergeRule& rule : vocabulary.merges) {
+    std::string merge(vocabulary.pieces[static_cast<size_t>(rule.left)]);
+    merge += ' ';
+    merge += vocabulary.pieces[static_cast<size_t>(rule.right)];
+    texts.push_back(std::move(merge));
+    merges.push_back(texts.back());
+  }
+  metadata.set(gguf_key("merges"), std::move(merges));
+}
+
+void put_special(const SpecialTokens& special, Metadata& metadata) {
+  const auto put = [&](std::string_view name, TokenId id) {
+    if (id >= 0) metadata.set(gguf_key(name), static_cast<uint64_t>(id));
+  };
+  put("bos_token_id", special.bos);
+  put("eos_token_id", special.eos);
+  put("unknown_token_id", special.unk);
+  put("padding_token_id", special.pad);
+  put("seperator_token_id", special.sep);  // so the format's authors spell it
+  put("cls_token_id", special.cls);
+  put("mask_token_id", special.mask);
+  // There are two keys for more ends of generation than eos.
+  std::vector<TokenId> ends;
+  for (const TokenId id : special.end_of_generation) {
+    if (id != special.eos) ends.push_back(id);
+  }
+  if (!ends.empty()) put("eot_token_id", ends[0]);
+  if (ends.size() > 1) put("eom_token_id", ends[1]);
+  metadata.set(gguf_key("add_bos_token"), special.add_bos);
+  metadata.set(gguf_key("add_eos_token"), special.add_eos);
+}
+
+}  // namespace
+
+Result<void> put_gguf_vocabulary(const Tokenizer& tokenizer, Metadata& metadata,
+                                 std::deque<std::string>& texts) {
+  const auto* base = dynamic_cast<const text::BaseTokenizer*>(&tokenizer);
+  if (base == nullptr) {
+    return Error{ErrorCode::unsupported, "the model has no tokenizer, token ids alone", "", ""};
+  }
+  const Vocabulary& vocabulary = base->vocabulary();
+  metadata.set(gguf_key("model"), model_of(vocabulary.algorithm));
+  put_pieces(vocabulary, metadata);
+  if (vocabulary.algorithm == Algorithm::byte_level_bpe) {
+    metadata.set(gguf_key("pre"), vocabulary.pre.name);
+    put_merges(vocabulary, metadata, texts);
+  }
+  if (vocabulary.algorithm == Algorithm::sentencepiece_bpe) {
+    metadata.set(gguf_key("scores"),
+                 std::vector<double>(vocabulary.scores.begin(), vocabulary.scores.end()));
+    metadata.set(gguf_key("add_space_prefix"), vocabulary.space_prefix);
+  }
+  put_special(vocabulary.special, metadata);
+  return {};
+}
+
+bool same_as_written(const Tokenizer& tokenizer, const Metadata& metadata) {
+  const auto vocabulary = text::read_gguf_vocabulary(metadata, {});
+  return vocabulary.ok() &&
+         text::fingerprint_of(*vocabulary).digest == tokenizer.fingerprint().digest;
+}
+
+void pad_gguf_vocabulary(Metadata& metadata, size_t size, std::deque<std::string>& texts) {
+  const auto list = [&](std::string_view name, auto values, const auto& padding) {
+    if (const MetaValue* found = metadata.find(gguf_key(name))) {
+      if (const auto* old = std::get_if<decltype(values)>(found)) values = *old;
+    }
+    if (values.empty()) return;
+    while (values.size() < size) values.push_back(padding(values.size()));
+    metadata.set(gguf_key(name), std::move(values));
+  };
+  list("tokens", std::vector<std::string_view>(), [&](size_t id) {
+    texts.push_back("[PAD" + std::to_string(id) + "]");
+    return std::string_view(texts.back());
+  });
+  list("token_type", std::vector<int64_t>(),
+       [](size_t) { return static_cast<int64_t>(TokenKind::unused); });
+  list("scores", std::vector<double>(), [](size_t) { return 0.0; });
+}
+
+}  // namespace headrace
