@@ -50,9 +50,9 @@ uint64_t bytes_in_format(const CheckpointTensor& tensor, Format format);
 Result<void> check_quantizable(const Checkpoint& checkpoint);
 
 /// Brings one row of a tensor of 16- or 32-bit numbers to `format`, whose blocks divide it. Rows
-/// are counted through all outer dimensions, or through a part of them that `data` holds. `out` takes format_row_bytes. Safe to call from
-/// several threads. Error: corrupt_data, naming the place of a weight that is no number, infinite
-/// or beyond what the format holds.
+/// are counted through all outer dimensions, or through a part of them that `data` holds. `out`
+/// takes format_row_bytes. Safe to call from several threads. Error: corrupt_data, naming the place
+/// of a weight that is no number, infinite or beyond what the format holds.
 Result<void> encode_row(const CheckpointTensor& tensor, Format format, int64_t row, std::byte* out);
 
 }  // namespace headrace

@@ -17,6 +17,8 @@ Command render_command();
 Command score_command();
 Command perplexity_command();
 Command inspect_command();
+Command convert_command();
+Command quantize_command();
 Command bench_command();
 Command selftest_command();
 Command pull_command();

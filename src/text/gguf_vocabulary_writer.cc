@@ -25,8 +25,10 @@ std::string_view model_of(Algorithm algorithm) {
       return "llama";
     case Algorithm::wordpiece:
       return "bert";
+    case Algorithm::pipeline:
+      break;
   }
-  return "gpt2";
+  return "";
 }
 
 void put_pieces(const Vocabulary& vocabulary, Metadata& metadata) {
@@ -84,7 +86,12 @@ Result<void> put_gguf_vocabulary(const Tokenizer& tokenizer, Metadata& metadata,
     return Error{ErrorCode::unsupported, "the model has no tokenizer, token ids alone", "", ""};
   }
   const Vocabulary& vocabulary = base->vocabulary();
-  metadata.set(gguf_key("model"), model_of(vocabulary.algorithm));
+  const std::string_view model = model_of(vocabulary.algorithm);
+  if (model.empty()) {
+    return Error{ErrorCode::unsupported, "GGUF has no words for the steps of this tokenizer", "",
+                 "tokenizer.json stays the one to use"};
+  }
+  metadata.set(gguf_key("model"), model);
   put_pieces(vocabulary, metadata);
   if (vocabulary.algorithm == Algorithm::byte_level_bpe) {
     metadata.set(gguf_key("pre"), vocabulary.pre.name);
