@@ -121,7 +121,7 @@ TEST(LinearTime, AddedTokensThatTakeTheSpaceBesideThem) {
     const auto id = static_cast<TokenId>(vocabulary.size());
     vocabulary.pieces.add(piece);
     vocabulary.kinds.push_back(TokenKind::user_defined);
-    vocabulary.added.push_back({id, true, true, false, false});
+    vocabulary.added.push_back({id, true, true, false, false, {}});
   }
   ASSERT_TRUE(index_pieces(vocabulary, "tokens").ok());
   spell_bytes(vocabulary);
