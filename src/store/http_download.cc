@@ -1,8 +1,6 @@
 // See http_download.h.
 #include "store/http_download.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "base/read_number.h"
+#include "store/curl_functions.h"
 #include "store/file_names.h"
 
 namespace headrace {
@@ -24,37 +23,32 @@ constexpr size_t kMaxHeaderBytes = 8192;
 constexpr int kPollMilliseconds = 100;
 
 struct FreeEasy {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  void operator()(CURL* handle) const { curl().easy_cleanup(handle); }
 };
 struct FreeMulti {
-  void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
+  void operator()(CURLM* handle) const { curl().multi_cleanup(handle); }
 };
 struct FreeUrl {
-  void operator()(CURLU* handle) const { curl_url_cleanup(handle); }
+  void operator()(CURLU* handle) const { curl().url_cleanup(handle); }
 };
 struct FreeList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
 struct FreeText {
-  void operator()(char* text) const { curl_free(text); }
+  void operator()(char* text) const { curl().free(text); }
 };
-
-bool start_curl() {
-  static const bool kStarted = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  return kStarted;
-}
 
 std::string url_part(CURLU* url, CURLUPart part) {
   char* text = nullptr;
-  if (curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return "";
+  if (curl().url_get(url, part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return "";
   const std::unique_ptr<char, FreeText> owner(text);
   return text;
 }
 
 /// Scheme, host and port: who may see a token.
 std::string origin_of(const std::string& address) {
-  const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
-  if (!url || curl_url_set(url.get(), CURLUPART_URL, address.c_str(), 0) != CURLUE_OK) return "";
+  const std::unique_ptr<CURLU, FreeUrl> url(curl().url());
+  if (!url || curl().url_set(url.get(), CURLUPART_URL, address.c_str(), 0) != CURLUE_OK) return "";
   return lower_case(url_part(url.get(), CURLUPART_SCHEME) + "://" +
                     url_part(url.get(), CURLUPART_HOST)) +
          ":" + url_part(url.get(), CURLUPART_PORT);
@@ -83,25 +77,25 @@ class Exchange {
   Exchange(const HttpRequest& request, const std::string& url, bool with_token)
       : request_(request) {
     answer_.url = url;
-    easy_.reset(curl_easy_init());
-    multi_.reset(curl_multi_init());
+    easy_.reset(curl().easy_init());
+    multi_.reset(curl().multi_init());
     if (easy_ && multi_) set_up(with_token);
   }
   ~Exchange() {
-    if (easy_ && multi_) curl_multi_remove_handle(multi_.get(), easy_.get());
+    if (easy_ && multi_) curl().multi_remove_handle(multi_.get(), easy_.get());
   }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
   HttpOutcome run() {
     HttpOutcome out;
-    if (!easy_ || !multi_ || curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) {
+    if (!easy_ || !multi_ || curl().multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) {
       out.error = Error{ErrorCode::resource_exhausted, "curl cannot be started", "", ""};
       return out;
     }
     const CURLcode code = wait_for_end();
     long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl().easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
     answer_.status = static_cast<int>(status);
     if (!error_ && code == CURLE_OK) begin_once();  // an answer without a body
     out.error_body = std::move(error_body_);
@@ -122,20 +116,20 @@ class Exchange {
  private:
   void set_up(bool with_token) {
     CURL* easy = easy_.get();
-    curl_easy_setopt(easy, CURLOPT_URL, answer_.url.c_str());
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(request_.stall_seconds));
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "headrace");
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, reason_.data());
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, this);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, this);
-    if (request_.head) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    curl().easy_setopt(easy, CURLOPT_URL, answer_.url.c_str());
+    curl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl().easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    curl().easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl().easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(request_.stall_seconds));
+    curl().easy_setopt(easy, CURLOPT_USERAGENT, "headrace");
+    curl().easy_setopt(easy, CURLOPT_ERRORBUFFER, reason_.data());
+    curl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl().easy_setopt(easy, CURLOPT_HEADERDATA, this);
+    curl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl().easy_setopt(easy, CURLOPT_WRITEDATA, this);
+    if (request_.head) curl().easy_setopt(easy, CURLOPT_NOBODY, 1L);
     set_certificates();
     set_headers(with_token);
   }
@@ -145,8 +139,8 @@ class Exchange {
     const std::string file =
         first_variable({"CURL_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"});
     const std::string folder = first_variable({"SSL_CERT_DIR"});
-    if (!file.empty()) curl_easy_setopt(easy_.get(), CURLOPT_CAINFO, file.c_str());
-    if (!folder.empty()) curl_easy_setopt(easy_.get(), CURLOPT_CAPATH, folder.c_str());
+    if (!file.empty()) curl().easy_setopt(easy_.get(), CURLOPT_CAINFO, file.c_str());
+    if (!folder.empty()) curl().easy_setopt(easy_.get(), CURLOPT_CAPATH, folder.c_str());
   }
 
   void set_headers(bool with_token) {
@@ -157,27 +151,27 @@ class Exchange {
       if (!request_.if_range.empty()) lines.push_back("If-Range: " + request_.if_range);
     }
     for (const std::string& line : lines) {
-      curl_slist* longer = curl_slist_append(headers_.get(), line.c_str());
+      curl_slist* longer = curl().slist_append(headers_.get(), line.c_str());
       if (longer == nullptr) return;
       (void)headers_.release();
       headers_.reset(longer);
     }
-    curl_easy_setopt(easy_.get(), CURLOPT_HTTPHEADER, headers_.get());
+    curl().easy_setopt(easy_.get(), CURLOPT_HTTPHEADER, headers_.get());
   }
 
   CURLcode wait_for_end() {
     for (;;) {
       int num_running = 0;
-      if (curl_multi_perform(multi_.get(), &num_running) != CURLM_OK) return CURLE_FAILED_INIT;
+      if (curl().multi_perform(multi_.get(), &num_running) != CURLM_OK) return CURLE_FAILED_INIT;
       if (request_.keep_going && !request_.keep_going()) {
         error_ = Error{ErrorCode::cancelled, "interrupted", "", ""};
         return CURLE_ABORTED_BY_CALLBACK;
       }
       int num_left = 0;
-      while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &num_left)) {
+      while (const CURLMsg* message = curl().multi_info_read(multi_.get(), &num_left)) {
         if (message->msg == CURLMSG_DONE) return message->data.result;
       }
-      curl_multi_poll(multi_.get(), nullptr, 0, kPollMilliseconds, nullptr);
+      curl().multi_poll(multi_.get(), nullptr, 0, kPollMilliseconds, nullptr);
     }
   }
 
@@ -191,10 +185,10 @@ class Exchange {
     const Error wrong{ErrorCode::io_error, "the server sends elsewhere, to no address that is used",
                       shown(answer_.url), ""};
     const std::string location = answer_.header("location");
-    const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
+    const std::unique_ptr<CURLU, FreeUrl> url(curl().url());
     if (!url || location.empty() ||
-        curl_url_set(url.get(), CURLUPART_URL, answer_.url.c_str(), 0) != CURLUE_OK ||
-        curl_url_set(url.get(), CURLUPART_URL, location.c_str(), CURLU_URLENCODE) != CURLUE_OK) {
+        curl().url_set(url.get(), CURLUPART_URL, answer_.url.c_str(), 0) != CURLUE_OK ||
+        curl().url_set(url.get(), CURLUPART_URL, location.c_str(), CURLU_URLENCODE) != CURLUE_OK) {
       return wrong;
     }
     next_ = url_part(url.get(), CURLUPART_URL);
@@ -207,7 +201,7 @@ class Exchange {
   Error explain(CURLcode code, bool& is_transient) const {
     const std::string where = shown(answer_.url);
     std::string why = reason_.data();
-    if (why.empty()) why = curl_easy_strerror(code);
+    if (why.empty()) why = curl().easy_strerror(code);
     switch (code) {
       case CURLE_PEER_FAILED_VERIFICATION:
       case CURLE_SSL_CACERT_BADFILE:
@@ -274,7 +268,7 @@ class Exchange {
 
   bool take_body(std::string_view piece) {
     long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl().easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
     answer_.status = static_cast<int>(status);
     if (!is_wanted()) {
       error_body_ += piece.substr(0, kMaxErrorBody - std::min(kMaxErrorBody, error_body_.size()));
@@ -308,8 +302,8 @@ std::string HttpAnswer::header(const std::string& name) const {
 
 HttpOutcome http_run(const HttpRequest& request) {
   HttpOutcome out;
-  if (!start_curl()) {
-    out.error = Error{ErrorCode::internal, "curl cannot be started", "", ""};
+  if (!load_curl().ok()) {
+    out.error = load_curl().error();
     return out;
   }
   const std::string origin = origin_of(request.url);
@@ -332,7 +326,8 @@ HttpOutcome http_run(const HttpRequest& request) {
 
 std::optional<int64_t> retry_after_seconds(const std::string& value) {
   if (const auto seconds = number_within<int64_t>(value, 0, 1'000'000)) return seconds;
-  const time_t date = curl_getdate(value.c_str(), nullptr);
+  if (!load_curl().ok()) return std::nullopt;
+  const time_t date = curl().getdate(value.c_str(), nullptr);
   if (date < 0) return std::nullopt;
   return std::max<int64_t>(0,
                            static_cast<int64_t>(date) - static_cast<int64_t>(std::time(nullptr)));
