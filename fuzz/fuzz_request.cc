@@ -203,6 +203,30 @@ void check_tools(const Json& body, const api::ServedModel& model) {
   check_tool(api::count_tokens(body, model, FixedClock()));
 }
 
+/// The same body as a request for vectors and for a ranking.
+void check_vectors(const Json& body, const Scene& scene) {
+  api::ServedModel model = scene.model;
+  model.embedding_length = 2;
+  model.num_classes = 1;
+  for (const api::Protocol& protocol : api::vector_protocols()) {
+    const auto request = protocol.prepare(body, model, FixedClock());
+    if (!request.ok()) {
+      check_error(request.error());
+      continue;
+    }
+    check(!request->requests.empty() && request->requests.size() <= model.limits.max_inputs);
+    api::Answer answer(*request, model.tokenizer);
+    for (size_t i = 0; i < request->requests.size(); ++i) {
+      for (const TokenId id : request->requests[i].prompt) check(id >= 0 && id < model.vocab_size);
+      answer.take(i, EmbeddingEvent{{0.5F, -0.25F}});
+      answer.take(i, FinishEvent{});
+    }
+    check(!answer.has_failed());
+    const auto format = protocol.make_format({"id", 1}, unowned(*request), unowned(model));
+    check(Json::accept(format->whole(answer)));
+  }
+}
+
 void check_limits(const api::PreparedRequest& request, const api::ServedModel& model) {
   check(!request.requests.empty() && request.requests.size() <= model.limits.max_prompts);
   for (const Request& part : request.requests) {
@@ -250,6 +274,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   check_tools(body, scene.model);
+  check_vectors(body, scene);
+  if (!protocol->generates) return 0;
   const auto request = protocol->prepare(body, scene.model, FixedClock());
   if (!request.ok()) {
     check_error(request.error());

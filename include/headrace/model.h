@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headrace/params.h"
+#include "headrace/pooling.h"
 
 namespace headrace {
 
@@ -20,6 +21,11 @@ struct ModelInfo {
   int64_t num_active_parameters = 0;  ///< that a token uses: with experts fewer
   uint64_t weight_bytes = 0;          ///< packed weights, or where they stay in the file, those
   std::vector<TokenId> end_tokens;    ///< ids that end a generation
+  /// Reads all of a text at once, in both directions, and generates nothing.
+  bool is_encoder = false;
+  Pooling pooling = Pooling::last;  ///< that its embeddings were trained with
+  bool normalizes = true;           ///< its embeddings are brought to length 1
+  int64_t num_classes = 0;          ///< of its classification head; 0: it has none
 };
 
 }  // namespace headrace

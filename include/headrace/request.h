@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "headrace/params.h"
+#include "headrace/pooling.h"
 #include "headrace/result.h"
 #include "headrace/stats.h"
 #include "headrace/timeline.h"
@@ -20,7 +22,15 @@ inline constexpr int32_t kMaxChoices = 128;
 inline constexpr int32_t kMinPriority = -8;
 inline constexpr int32_t kMaxPriority = 8;
 
+/// What is asked of the engine.
+enum class RequestKind : uint8_t {
+  generate,  ///< completions of the prompt
+  embed,     ///< one vector of the prompt: an EmbeddingEvent, then a FinishEvent
+  score,     ///< what the model's classification head says of it, likewise
+};
+
 struct Request {
+  RequestKind kind = RequestKind::generate;
   std::vector<TokenId> prompt;  ///< not empty
   SamplingParams sampling;
   StopParams stop;
@@ -40,6 +50,11 @@ struct Request {
   bool may_use_lighter_model = false;
   bool use_prefix_cache = true;  ///< else neither reads from it nor leaves anything in it
   bool keeps_timeline = false;   ///< FinishEvent::timeline tells of its steps
+
+  // Of kinds embed and score, where sampling, stop, log-probabilities and choices count for
+  // nothing.
+  std::optional<Pooling> pooling{};  ///< of kind embed; none: the model's own
+  int64_t second_text = -1;  ///< of a pair of texts, where the second begins; -1: there is one
 };
 
 enum class FinishReason { stop, length, cancelled };
@@ -73,7 +88,13 @@ struct PromptLogprobsEvent {
   std::vector<PromptLogprob> tokens;
 };
 
-/// The end of one completion.
+/// Kind embed: the text's vector [embedding_length], pooled, neither normalised nor cut; finite,
+/// and not all zeros. Kind score: one number a class [num_classes], as the head says it.
+struct EmbeddingEvent {
+  std::vector<float> values;
+};
+
+/// The end of one completion, embedding or score (of these: stop, or cancelled).
 struct FinishEvent {
   FinishReason reason = FinishReason::stop;
   TokenId stop_token = -1;  ///< the end or stop token that ended it, or -1
@@ -87,6 +108,7 @@ struct ErrorEvent {
   Error error;
 };
 
-using Event = std::variant<TokenEvent, PromptLogprobsEvent, FinishEvent, ErrorEvent>;
+using Event =
+    std::variant<TokenEvent, PromptLogprobsEvent, EmbeddingEvent, FinishEvent, ErrorEvent>;
 
 }  // namespace headrace

@@ -100,6 +100,7 @@ struct EngineStats {
   int64_t prompt_rows = 0;    ///< of these, of prompts, and of what is computed again
   int64_t prompt_tokens = 0;  ///< of requests that began
   int64_t generated_tokens = 0;
+  int64_t num_embeddings = 0;       ///< vectors and scores that came out
   int64_t prefix_query_tokens = 0;  ///< prompt tokens that were looked for in the prefix cache
   int64_t prefix_hit_tokens = 0;    ///< of these, found
   int64_t num_stopped = 0;          ///< completions by how they ended
@@ -107,7 +108,7 @@ struct EngineStats {
   int64_t num_cancelled = 0;
   int64_t num_errors = 0;      ///< requests that ended with an error
   int64_t num_expired = 0;     ///< of these, whose time had passed
-  int64_t num_bad_logits = 0;  ///< of these, whose logits were no numbers
+  int64_t num_bad_logits = 0;  ///< of these, whose logits or embedding were no numbers
   int64_t num_pauses = 0;      ///< times that a sequence had to wait for its reader
   /// Times that the engine's own books were wrong: a fault of Headrace. All requests end with an
   /// internal error then, and it goes on with an empty cache.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "api/embedding_vector.h"
 #include "base/check.h"
 
 namespace headrace::api {
@@ -20,7 +21,8 @@ void AnswerTimes::add(const RequestStats& stats) {
 
 Answer::Answer(const PreparedRequest& request, std::shared_ptr<const Tokenizer> tokenizer)
     : num_choices_(static_cast<size_t>(request.params.num_choices)),
-      keeps_tokens_(request.keeps_tokens || request.params.num_logprobs >= 0) {
+      keeps_tokens_(request.keeps_tokens || request.params.num_logprobs >= 0),
+      embedding_(request.embedding) {
   ChoiceTextOptions options{.min_tokens = request.params.stop.min_tokens,
                             .goes_on = request.goes_on,
                             .keeps_tokens = keeps_tokens_};
@@ -51,6 +53,8 @@ std::optional<int32_t> Answer::take(size_t prompt, const Event& event) {
   } else if (const auto* logprobs = std::get_if<PromptLogprobsEvent>(&event)) {
     auto& known = prompts_[prompt].logprobs;
     known.insert(known.end(), logprobs->tokens.begin(), logprobs->tokens.end());
+  } else if (const auto* embedding = std::get_if<EmbeddingEvent>(&event)) {
+    take_embedding(prompt, *embedding);
   } else if (const auto* finish = std::get_if<FinishEvent>(&event)) {
     take_finish(choice_at(finish->choice), *finish);
   } else {
@@ -74,6 +78,15 @@ void Answer::take_kept(size_t choice) {
   if (!keeps_tokens_) return;
   auto& known = choices_[choice].tokens;
   for (TokenText& token : texts_[choice].take_tokens()) known.push_back(std::move(token));
+}
+
+void Answer::take_embedding(size_t prompt, const EmbeddingEvent& event) {
+  std::vector<float>& out = choices_[prompt * num_choices_].embedding;
+  out = event.values;
+  if (embedding_ == nullptr) return;
+  if (auto shaped = shape_embedding(out, *embedding_); !shaped.ok()) {
+    fail(std::move(shaped).error());
+  }
 }
 
 void Answer::take_finish(size_t choice, const FinishEvent& finish) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/choice_text.h"
+#include "api/embedding_options.h"
 #include "api/prepared_request.h"
 #include "headrace/request.h"
 #include "text/tokenizer.h"
@@ -24,7 +25,8 @@ struct Choice {
   std::optional<std::string> stop_string;  ///< that ended it
   TokenId stop_token = -1;
   int64_t num_tokens = 0;
-  std::vector<TokenText> tokens;  ///< if asked for; those in `text` as a whole
+  std::vector<TokenText> tokens;   ///< if asked for; those in `text` as a whole
+  std::vector<float> embedding{};  ///< of kind embed: as it is told; of kind score: the classes
   RequestStats stats;
 };
 
@@ -83,10 +85,12 @@ class Answer {
  private:
   void take_token(size_t choice, const TokenEvent& token);
   void take_kept(size_t choice);
+  void take_embedding(size_t prompt, const EmbeddingEvent& event);
   void take_finish(size_t choice, const FinishEvent& finish);
 
   size_t num_choices_;  ///< of each prompt
   bool keeps_tokens_;
+  std::shared_ptr<const EmbeddingOptions> embedding_;  ///< null: of another kind
   std::vector<Choice> choices_;
   std::vector<ChoiceText> texts_;
   std::vector<PromptTokens> prompts_;

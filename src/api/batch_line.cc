@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kIdPrefix = "batch_req_";
 constexpr std::string_view kUrls =
-    "\"/v1/completions\", \"/v1/chat/completions\" or \"/v1/responses\"";
+    "\"/v1/completions\", \"/v1/chat/completions\", \"/v1/responses\" or \"/v1/embeddings\"";
 
 std::string json_string(std::string_view text) {
   return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -30,8 +30,8 @@ TEST(BatchLine, Faults) {
     EXPECT_TRUE(line.error) << text;
     return line.error ? api_error(*line.error) : ApiError{};
   };
-  EXPECT_EQ(fault(R"({"custom_id":"a","url":"/v1/embeddings","body":{}})").status, 404);
-  EXPECT_EQ(fault(R"({"custom_id":"a","url":"/v1/embeddings","body":{}})").param, "url");
+  EXPECT_EQ(fault(R"({"custom_id":"a","url":"/v1/rerank","body":{}})").status, 404);
+  EXPECT_EQ(fault(R"({"custom_id":"a","url":"/v1/rerank","body":{}})").param, "url");
   EXPECT_EQ(fault(R"({"custom_id":"a","body":{}})").param, "url");
   EXPECT_EQ(fault(R"({"custom_id":"a","method":"GET","url":"/v1/completions","body":{}})").param,
             "method");

@@ -194,7 +194,7 @@ class Run {
   }
 
   Result<std::string> body_of(const BatchLine& line, Usage& usage) {
-    HEADRACE_ASSIGN(PreparedRequest request, line.protocol->prepare(*line.body, model_, clock_));
+    HEADRACE_ASSIGN(PreparedRequest request, prepare(*line.protocol, *line.body, model_, clock_));
     request.warnings.insert(request.warnings.end(), line.warnings.begin(), line.warnings.end());
     for (;;) {
       auto answer = hooks_.answer(request, [this] { return is_stopping(); });

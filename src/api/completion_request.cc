@@ -64,27 +64,28 @@ void read_fields(Fields& fields, const ParamsContext& context, CompletionRequest
 
 }  // namespace
 
-Result<std::vector<Prompt>> read_prompts(const Json& value, const ParamsContext& context) {
+Result<std::vector<Prompt>> read_prompts(const Json& value, const ParamsContext& context,
+                                         const std::string& name) {
   std::vector<Prompt> prompts;
   const bool is_list =
       value.is_array() && !value.empty() && (value[0].is_string() || value[0].is_array());
   if (!is_list) {
-    if (value.is_array() && value.empty()) return wrong_value("prompt", kPromptKinds, value);
-    if (!value.is_array() && !value.is_string()) return wrong_value("prompt", kPromptKinds, value);
-    HEADRACE_ASSIGN(Prompt prompt, read_one(value, "prompt", context.vocab_size));
+    if (value.is_array() && value.empty()) return wrong_value(name, kPromptKinds, value);
+    if (!value.is_array() && !value.is_string()) return wrong_value(name, kPromptKinds, value);
+    HEADRACE_ASSIGN(Prompt prompt, read_one(value, name, context.vocab_size));
     prompts.push_back(std::move(prompt));
     return prompts;
   }
   if (value.size() > context.limits.max_prompts) {
     return Error{ErrorCode::invalid_argument,
                  "at most " + std::to_string(context.limits.max_prompts) +
-                     " prompts are allowed in one request, found " + std::to_string(value.size()),
-                 "prompt", ""};
+                     " of them are allowed in one request, found " + std::to_string(value.size()),
+                 name, ""};
   }
   for (const Json& element : value) {
     HEADRACE_ASSIGN(
         Prompt prompt,
-        read_one(element, "prompt[" + std::to_string(prompts.size()) + "]", context.vocab_size));
+        read_one(element, name + "[" + std::to_string(prompts.size()) + "]", context.vocab_size));
     prompts.push_back(std::move(prompt));
   }
   return prompts;

@@ -38,8 +38,9 @@ Result<void> append_token_id(const Json& value, const std::string& path, int64_t
 /// Of an array at `path`.
 Result<std::vector<TokenId>> read_token_ids(const Json& array, const std::string& path,
                                             int64_t vocab_size);
-/// The field "prompt" alone: one or several of them.
-Result<std::vector<Prompt>> read_prompts(const Json& value, const ParamsContext& context);
+/// The value of the field `name` alone: one or several of them.
+Result<std::vector<Prompt>> read_prompts(const Json& value, const ParamsContext& context,
+                                         const std::string& name = "prompt");
 /// Error (invalid_argument): too many answers of one request.
 Result<void> check_num_choices(size_t num_prompts, const GenerationParams& params,
                                const RequestLimits& limits);

@@ -13,6 +13,7 @@ struct RequestLimits {
   size_t max_object_keys = 16'384;  ///< of one object
   size_t max_messages = 4'096;
   size_t max_prompts = 1'024;
+  size_t max_inputs = 2'048;    ///< texts to embed, documents to rank
   int32_t max_choices = 1'024;  ///< of all prompts together
   size_t max_stop_strings = 256;
   size_t max_stop_string_bytes = 4'096;

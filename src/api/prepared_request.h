@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/embedding_options.h"
 #include "api/generation_params.h"
 #include "api/json.h"
 #include "api/served_model.h"
@@ -26,6 +27,9 @@ struct PreparedRequest {
   bool keeps_tokens = false;
   /// What the answer repeats of the request, if its protocol wants that: an object, or null.
   std::shared_ptr<const Json> repeated{};
+  /// Of requests of kind embed and of kind score; else null.
+  std::shared_ptr<const EmbeddingOptions> embedding{};
+  std::shared_ptr<const RankingOptions> ranking{};
   bool goes_on = false;  ///< the answer follows a text of its own kind, not a turn's beginning
   std::vector<std::string> warnings;
   double tokenize_ms = 0;  ///< template and tokens

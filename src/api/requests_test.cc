@@ -321,7 +321,7 @@ TEST(ResponsesRequest, NotesOfItAreBounded) {
 TEST(Endpoints, ByPath) {
   for (const Protocol& protocol : protocols()) EXPECT_EQ(protocol_at(protocol.path), &protocol);
   EXPECT_NE(protocol_at(kChat), nullptr);
-  EXPECT_EQ(protocol_at("/v1/embeddings"), nullptr);
+  EXPECT_EQ(protocol_at("/v1/images"), nullptr);
 }
 
 }  // namespace

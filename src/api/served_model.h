@@ -23,6 +23,11 @@ struct ServedModel {
   int64_t vocab_size = 0;
   SamplingParams sampling;  ///< where a request says nothing
   StopParams stop;
+  // Of its embeddings: see ModelInfo.
+  bool is_encoder = false;
+  bool normalizes = true;
+  int64_t embedding_length = 0;
+  int64_t num_classes = 0;
   std::vector<std::string> dry_breakers = default_breakers();  ///< where a request says nothing
   std::shared_ptr<const BreakerFinder> breakers;  ///< null: one is made for each request
   /// Tokens of prompt and answer together, so that a default of max_tokens is made to fit each

@@ -118,7 +118,7 @@ std::vector<std::shared_ptr<const ModelBounds>> measure_bounds(
   for (size_t i = 0; i < models.size(); ++i) {
     const OpenedModel& opened = *models[i];
     const auto recognized = recognize(*opened.checkpoint);
-    if (!recognized.ok()) continue;
+    if (!recognized.ok() || recognized->config.is_encoder) continue;  // of these none decodes
     StepCost cost = cost_of(opened, recognized->config);
     if (limits.macs_per_second <= 0) limits.macs_per_second = opened.backend->measure_peak_macs();
     try {

@@ -50,11 +50,12 @@ struct OpenOptions {
   int64_t context = 0;  ///< 0: min(the model's, what fits); more than that is clamped, aloud
   int64_t block_tokens = 16;
   int64_t chunk_tokens = 256;
-  std::string pre_tokenizer;  ///< overrides the file's
-  std::string chat_template;  ///< source text; overrides the file's
-  std::string name;           ///< what the model is called; empty: the file's name
-  CheckNeeds check_needs;     ///< may be empty
-  uint64_t memory_bytes = 0;  ///< of which nine tenths may be taken; 0: memory_available_bytes()
+  std::string pre_tokenizer;    ///< overrides the file's
+  std::string chat_template;    ///< source text; overrides the file's
+  std::string name;             ///< what the model is called; empty: the file's name
+  bool takes_encoders = false;  ///< else a model that generates nothing is refused
+  CheckNeeds check_needs;       ///< may be empty
+  uint64_t memory_bytes = 0;    ///< of which nine tenths may be taken; 0: memory_available_bytes()
 };
 
 /// What keeps a context from being larger.
@@ -119,9 +120,10 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
 
 /// Opens a whole model. A chat template of the file that cannot be used is a warning; one given in
 /// `options` is an error. Errors: not_found, unsupported (a directory, a file without weights, an
-/// unknown architecture or format), corrupt_data, mismatch (the vocabulary and the model's rows),
-/// invalid_argument (an option), resource_exhausted (weights and one block of KV do not
-/// fit the memory left, which is found before weights are read; no threads).
+/// unknown architecture or format, an embedding model unless `takes_encoders`), corrupt_data,
+/// mismatch (the vocabulary and the model's rows), invalid_argument (an option), resource_exhausted
+/// (weights and one block of KV do not fit the memory left, which is found before weights are read;
+/// no threads).
 Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
                                                 const OpenOptions& options);
 

@@ -70,6 +70,21 @@ Result<void> set_chat_template(OpenedModel& opened) {
   return {};
 }
 
+/// Nothing that an encoder caches outlives a step, so that small types would save nothing; and a
+/// step holds the longest text.
+Result<void> set_up_encoder(OpenedModel& opened, const ModelConfig& config) {
+  OpenOptions& options = opened.options;
+  if (!options.takes_encoders) {
+    return Error{ErrorCode::unsupported, "this is an embedding model: it generates no text", "",
+                 "headrace embed makes vectors with it, headrace serve answers /v1/embeddings"};
+  }
+  if (options.kv_type.empty()) opened.kv_type = KvType::f32;
+  const int64_t context = options.context > 0 ? std::min(options.context, config.context_length)
+                                              : config.context_length;
+  options.chunk_tokens = std::max(options.chunk_tokens, context);
+  return {};
+}
+
 /// What running the model takes, its weights still in the file.
 MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, int num_threads) {
   MemoryNeeds needs = memory_needs(config, opened.tokenizer->vocab_size());
@@ -217,6 +232,7 @@ Result<ModelOpening> begin_opening(const std::string& path, const OpenOptions& o
   HEADRACE_ASSIGN(opened.tokenizer,
                   tokenizer_of(*opened.checkpoint, TokenizerOptions{options.pre_tokenizer}));
   HEADRACE_ASSIGN(auto recognized, recognize(*opened.checkpoint));
+  if (recognized.config.is_encoder) HEADRACE_TRY(set_up_encoder(opened, recognized.config));
   // The tokenizer has its own copy of the vocabulary, a few megabytes.
   opened.checkpoint->release_all();
   opening.config = std::move(recognized.config);

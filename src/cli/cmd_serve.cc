@@ -37,7 +37,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLookAtSignals{20};
 /// Of one request; see RequestLimits.
-constexpr int64_t kMostPrompts = 1'024;
+constexpr int64_t kMostPrompts = 2'048;
 /// Unread events of a stream, besides those that wait in the server.
 constexpr int64_t kMaxUnreadBytes = 64 << 10;
 
@@ -135,7 +135,8 @@ Result<std::vector<ModelSpec>> specs_of(const ServeArgs& args) {
 }
 
 Result<std::vector<std::unique_ptr<ModelEntry>>> load_all(const ServeArgs& args) {
-  HEADRACE_ASSIGN(const OpenOptions options, open_options(args.model));
+  HEADRACE_ASSIGN(OpenOptions options, open_options(args.model));
+  options.takes_encoders = true;
   HEADRACE_ASSIGN(const auto specs, specs_of(args));
   HEADRACE_ASSIGN(OpenedModels opened, open_models(specs, options));
   HEADRACE_TRY(check_lighter(args, opened));

@@ -26,7 +26,8 @@ using OptionTarget =
                  std::optional<double>*, std::optional<std::string>*>;
 
 /// An option, a flag or a positional argument. An option given twice keeps its last value, except
-/// that a vector target keeps all of them. A positional takes one value. Numbers into a vector may
+/// that a vector target keeps all of them. A positional takes one value, with a vector target
+/// all that there are. Numbers into a vector may
 /// be written with commas and as ranges: "1,8", "128-1024*2", "0-4096+1024".
 struct Option {
   /// "-m,--model": any number of spellings; the first `--` one names it in messages, but for those

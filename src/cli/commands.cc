@@ -11,8 +11,8 @@ std::vector<Command> all_commands() {
       inspect_command(),  convert_command(),    quantize_command(),
       tokenize_command(), detokenize_command(), tokenizer_check_command(),
       render_command(),   score_command(),      perplexity_command(),
-      bench_command(),    selftest_command(),   help_command(),
-      man_command(),      completion_command(),
+      embed_command(),    bench_command(),      selftest_command(),
+      help_command(),     man_command(),        completion_command(),
   };
 }
 

@@ -15,6 +15,7 @@ Command detokenize_command();
 Command tokenizer_check_command();
 Command render_command();
 Command score_command();
+Command embed_command();
 Command perplexity_command();
 Command inspect_command();
 Command convert_command();

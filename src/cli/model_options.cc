@@ -171,9 +171,10 @@ Result<std::string> find_model(const ModelArgs& args, bool may_pull) {
   return may_pull ? resolve_or_fetch(args.model, fetch_model) : resolve_model(args.model);
 }
 
-Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull,
-                                                   bool json) {
-  HEADRACE_ASSIGN(const OpenOptions options, open_options(args));
+Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull, bool json,
+                                                   bool takes_encoders) {
+  HEADRACE_ASSIGN(OpenOptions options, open_options(args));
+  options.takes_encoders = takes_encoders;
   HEADRACE_ASSIGN(const std::string path, find_model(args, may_pull));
   auto model = open_model(path, options);
   if (model.ok() && !json) {

@@ -62,7 +62,8 @@ Result<OpenOptions> open_options(const ModelArgs& args);
 
 /// Opens the model. What can be checked without it is checked before it is looked for, or fetched.
 /// Its warnings are printed, unless `json`, where the caller reports them.
-Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull, bool json);
+Result<std::unique_ptr<OpenedModel>> open_model_of(const ModelArgs& args, bool may_pull, bool json,
+                                                   bool takes_encoders = false);
 
 /// The way out where something does not fit the model's context: `shorten`, or -c where that helps.
 std::string context_hint(const OpenedModel& model, std::string_view shorten);

@@ -18,6 +18,8 @@
 namespace headrace::cli {
 namespace {
 
+constexpr int kMostPositionals = 1 << 20;
+
 /// An option with what CLI11 collected for it.
 struct Slot {
   const Option* option = nullptr;
@@ -47,6 +49,9 @@ std::vector<Slot> declare(CLI::App& app, const Command& command) {
       const auto accept = [](const CLI::results_t&) { return true; };
       parsed = app.add_option(names, accept);
       parsed->type_size(1)->expected(1)->allow_extra_args(false);
+      if (is_positional(option) && keeps_all_values(option)) {
+        parsed->expected(1, kMostPositionals)->allow_extra_args(true);
+      }
     }
     parsed->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     slots.push_back({&option, parsed});

@@ -18,7 +18,12 @@ api::ServedModel served_model(const OpenedModel& opened, SamplingParams sampling
   served.breakers = std::make_shared<const BreakerFinder>(opened.tokenizer);
   served.longest_token_bytes = longest_token_bytes(*opened.tokenizer);
   served.chat_template = opened.chat_template ? &*opened.chat_template : nullptr;
-  served.vocab_size = opened.model->info().vocab_size;
+  const ModelInfo& info = opened.model->info();
+  served.vocab_size = info.vocab_size;
+  served.is_encoder = info.is_encoder;
+  served.normalizes = info.normalizes;
+  served.embedding_length = info.embedding_length;
+  served.num_classes = info.num_classes;
   served.sampling = std::move(sampling);
   served.stop = std::move(stop);
   return served;

@@ -2,6 +2,8 @@
 #include "engine/backend_runner.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 namespace headrace {
@@ -28,6 +30,19 @@ int64_t logit_rows_of(const BackendRunnerOptions& options, int64_t vocab_size) {
   if (options.max_sequences == 1) return 1;
   const int64_t rows = kMaxBytes / (vocab_size * static_cast<int64_t>(sizeof(float)));
   return std::max(options.max_sequences, std::min(rows, options.max_step_rows));
+}
+
+/// A vector that is no vector must not look like one.
+std::optional<Error> fault_of(std::span<const float> values, RequestKind kind) {
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  const bool are_finite = std::all_of(values.begin(), values.end(), is_finite);
+  const bool is_null = kind == RequestKind::embed &&
+                       std::all_of(values.begin(), values.end(), [](float v) { return v == 0; });
+  if (are_finite && !is_null) return std::nullopt;
+  return Error{ErrorCode::internal,
+               are_finite ? "the model's embedding is all zeros"
+                          : "the model's embedding is no numbers (NaN or infinite)",
+               "", "the file may be damaged: headrace selftest -m FILE"};
 }
 
 }  // namespace
@@ -60,14 +75,58 @@ void BackendRunner::launch(Batch& batch) {
   logits_ = model_.forward({.tokens = batch.tokens,
                             .positions = batch.positions,
                             .logit_rows = batch.logit_rows,
+                            .embedding_rows = batch.embedding_rows,
+                            .token_types = batch.token_types,
                             .caches = caches_,
                             .num_top = batch.num_top,
                             .is_unwanted = &is_unwanted_});
 }
 
+// Row after row, whatever the steps: sums do not depend on how a prompt was cut.
+void BackendRunner::add_to_pool(const BatchSequence& part) {
+  Sequence& sequence = *part.sequence;
+  const bool is_first = part.first_position == 0 || *sequence.request->pooling == Pooling::last;
+  if (is_first) sequence.pooled.assign(row_.size(), 0.0);
+  for (int32_t i = 0; i < part.num_embedded; ++i) {
+    model_.backend().read_row(embedded_, part.first_embedded + i, row_);
+    for (size_t j = 0; j < row_.size(); ++j) sequence.pooled[j] += static_cast<double>(row_[j]);
+  }
+}
+
+void BackendRunner::pool(Batch& batch) {
+  embedded_ = model_.embeddings();
+  row_.resize(static_cast<size_t>(model_.info().embedding_length));
+  class_rows_.clear();
+  for (const BatchSequence& part : batch.sequences) {
+    if (part.num_embedded == 0) continue;
+    if (part.sequence->request->kind == RequestKind::embed) {
+      add_to_pool(part);
+    } else {
+      class_rows_.push_back(part.first_embedded);
+    }
+  }
+  const Tensor classes = class_rows_.empty() ? Tensor() : model_.classify(class_rows_);
+  int64_t num_classified = 0;
+  for (BatchEmbedding& out : batch.embeddings) {
+    Sequence& sequence = *out.sequence;
+    if (sequence.request->kind == RequestKind::embed) {
+      const bool is_mean = *sequence.request->pooling == Pooling::mean;
+      const double num_rows = is_mean ? static_cast<double>(sequence.num_prompt_tokens()) : 1.0;
+      for (const double sum : sequence.pooled) {
+        out.values.push_back(static_cast<float>(sum / num_rows));
+      }
+    } else {
+      out.values.resize(static_cast<size_t>(classes.cols));
+      model_.backend().read_row(classes, num_classified++, out.values);
+    }
+    out.error = fault_of(out.values, sequence.request->kind);
+  }
+}
+
 Result<void> BackendRunner::collect(Batch& batch) {
   if (is_given_up_) return Error{ErrorCode::cancelled, "nobody wants this step", "", ""};
   HEADRACE_TRY(model_.check_weights());
+  if (!batch.embedding_rows.empty() || !batch.embeddings.empty()) pool(batch);
   if (batch.samples.empty()) return {};
   const int64_t start_ns = clock_.now_ns();
   heartbeat().beat(start_ns);

@@ -43,6 +43,9 @@ class BackendRunner final : public ModelRunner {
   }
 
  private:
+  void pool(Batch& batch);
+  void add_to_pool(const BatchSequence& part);
+
   Model& model_;
   const Clock& clock_;
   const int64_t max_logit_rows_;
@@ -50,9 +53,12 @@ class BackendRunner final : public ModelRunner {
   const Batch* batch_ = nullptr;  ///< of the step under way
   bool is_given_up_ = false;
   const std::function<bool()> is_unwanted_;
-  Tensor logits_;  ///< [rows with logits, vocab] of the step under way
+  Tensor logits_;    ///< [rows with logits, vocab] of the step under way
+  Tensor embedded_;  ///< [rows that are pooled, embedding] of the step under way
   // Reused from step to step.
   std::vector<StepCache> caches_;
+  std::vector<int32_t> class_rows_;  ///< of Batch::embedding_rows, those of scores
+  std::vector<float> row_;
   Sampler sampler_;
 };
 

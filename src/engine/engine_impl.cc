@@ -51,6 +51,7 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const ModelRunn
   out.max_wait_ns = options.max_wait_ms * kNsPerMs;
   out.aging_ns = options.aging_ms * kNsPerMs;
   out.max_slowdown = options.max_slowdown;
+  out.is_unchunked = runner.info().is_encoder;
   out.model_name = runner.info().name;
   out.cache.finds_prefixes = options.prefix_cache;
   out.cache.keeps_events = options.kv_events;
@@ -275,6 +276,30 @@ Result<void> EngineImpl::check_logprobs(std::string_view name, int64_t value) co
   return error;
 }
 
+// Whether the model can do what is asked.
+Result<void> EngineImpl::check_kind(const Request& request) const {
+  const ModelInfo& model = parts_.runner->info();
+  if (request.kind == RequestKind::generate) {
+    if (!model.is_encoder) return {};
+    return Error{ErrorCode::unsupported,
+                 "the model " + model.name + " is an embedding model: it generates no text",
+                 "model", "ask it for embeddings, or use a model that generates"};
+  }
+  if (request.kind == RequestKind::score && model.num_classes == 0) {
+    return Error{
+        ErrorCode::unsupported,
+        "the model " + model.name + " has no classification head, so it cannot rank", "model",
+        model.is_encoder ? "use a cross-encoder, or compare embeddings" : "use a cross-encoder"};
+  }
+  HEADRACE_TRY(check_range("num_choices", request.num_choices, 1, 1));
+  HEADRACE_TRY(check_range("num_prompt_logprobs", request.num_prompt_logprobs, -1, -1));
+  const auto num_prompt = static_cast<int64_t>(request.prompt.size());
+  if (request.second_text >= 0) {
+    HEADRACE_TRY(check_range("second_text", request.second_text, 1, num_prompt));
+  }
+  return {};
+}
+
 // The most tokens that the request may come to, prompt included.
 Result<int64_t> EngineImpl::check(const Request& request) const {
   const ModelInfo& model = parts_.runner->info();
@@ -284,6 +309,7 @@ Result<int64_t> EngineImpl::check(const Request& request) const {
   HEADRACE_TRY(check_range("num_choices", request.num_choices, 1, kMaxChoices));
   HEADRACE_TRY(check_range("priority", request.priority, kMinPriority, kMaxPriority));
   HEADRACE_TRY(check_range("timeout_ms", request.timeout_ms, 0, kMaxTimeoutMs));
+  HEADRACE_TRY(check_kind(request));
   if (request.prompt.empty()) {
     return Error{ErrorCode::invalid_argument, "the prompt has no tokens", "prompt", ""};
   }
@@ -305,14 +331,20 @@ Result<int64_t> EngineImpl::check_length(const Request& request) const {
   const std::string limit =
       (options_.context > capacity_ ? "the KV cache of " : "the context of ") +
       std::to_string(context);
-  const bool is_only_read = num_prompt == context && request.stop.max_tokens == 0;
+  const bool generates = request.kind == RequestKind::generate;
+  const int64_t wanted = generates ? request.stop.max_tokens : 0;
+  const bool is_only_read = num_prompt == context && wanted == 0;
+  if (!generates && num_prompt > context) {
+    return Error{ErrorCode::context_length_exceeded,
+                 "the input of " + std::to_string(num_prompt) + " tokens does not fit " + limit,
+                 "prompt", "shorten it, or let it be cut or split"};
+  }
   if (num_prompt >= context && !is_only_read) {
     return Error{
         ErrorCode::context_length_exceeded, prompt_text + " leaves no room in " + limit, "prompt",
         options_.context > capacity_ ? "shorten it, or give the KV cache more memory"
                                      : "shorten it, or open the model with a larger context"};
   }
-  const int64_t wanted = request.stop.max_tokens;
   if (wanted > context - num_prompt) {
     return Error{
         ErrorCode::context_length_exceeded,
@@ -349,6 +381,9 @@ Stream EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
     const std::lock_guard lock(random_mutex_);
     seed = parts_.random->next_u64();
   }
+  if (!wanted.pooling) wanted.pooling = parts_.runner->info().pooling;
+  // Keys of an encoder depend on the whole text: nobody else could use them.
+  if (parts_.runner->info().is_encoder) wanted.use_prefix_cache = false;
   const auto request = std::make_shared<const Request>(std::move(wanted));
   const auto end_tokens =
       std::make_shared<const std::vector<TokenId>>(end_tokens_of(*request, parts_.runner->info()));

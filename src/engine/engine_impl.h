@@ -117,6 +117,7 @@ class EngineImpl final : public Engine {
   // engine_impl.cc
   Result<int64_t> check(const Request& request) const;
   Result<int64_t> check_length(const Request& request) const;
+  Result<void> check_kind(const Request& request) const;
   Result<void> check_logprobs(std::string_view name, int64_t value) const;
   Stream enqueue(Request request, int64_t max_tokens);
   bool run_step_in_turn();

@@ -58,6 +58,12 @@ Result<EngineOptions> completed_options(EngineOptions options, const ModelInfo& 
                  ""};
   }
   options.chunk_tokens = std::max(options.chunk_tokens, options.max_sequences);
+  if (model.is_encoder) {
+    // A step holds whole texts, and their keys live for that step alone.
+    options.chunk_tokens = std::max(options.chunk_tokens, options.context);
+    options.kv_tokens = std::max(options.chunk_tokens, 2 * options.block_tokens);
+    options.kv_bytes = 0;
+  }
   return options;
 }
 

@@ -19,6 +19,8 @@ int64_t bytes_of(const Event& event) {
     for (const PromptLogprob& score : scores->tokens) {
       bytes += score.top.capacity() * sizeof(TokenLogprob);
     }
+  } else if (const auto* embedding = std::get_if<EmbeddingEvent>(&event)) {
+    bytes += embedding->values.capacity() * sizeof(float);
   } else if (const auto* finish = std::get_if<FinishEvent>(&event)) {
     if (finish->timeline) bytes += finish->timeline->entries.capacity() * sizeof(TimelineEntry);
   }

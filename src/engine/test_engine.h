@@ -41,12 +41,14 @@ struct Fixture {
   explicit Fixture(EngineOptions options,
                    std::vector<CacheGeometry> geometries = {{.block_tokens = 16, .window = 0},
                                                             {.block_tokens = 16, .window = 20}},
-                   std::shared_ptr<const Clock> other_clock = nullptr) {
+                   std::shared_ptr<const Clock> other_clock = nullptr, bool is_encoder = false) {
     const auto num_blocks = engine_blocks(options, geometries);
     ModelInfo info;
     info.name = "checksum";
     info.vocab_size = kVocab;
     info.end_tokens = {kEnd};
+    info.is_encoder = is_encoder;
+    if (is_encoder) info.pooling = Pooling::mean;
     auto made = std::make_unique<ChecksumRunner>(info, geometries, num_blocks);
     runner = made.get();
     EngineParts parts;

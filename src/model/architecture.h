@@ -17,7 +17,7 @@ struct Architecture {
   std::array<std::string_view, 3> hf_names;  ///< of `architectures` in Hugging Face configs
   RopeRows gguf_rope_rows;                   ///< order of query and key rows in GGUF files
   ModelConfig (*read_config)(ConfigReader& reader);
-  std::unique_ptr<Decoder> (*load)(ModelConfig config, Loader& load);
+  std::unique_ptr<LoadedModel> (*load)(ModelConfig config, Loader& load);
   /// Translates a Hugging Face config to the keys that read_config reads, and names the tensors.
   void (*read_hf)(HfModel& model);
 };

@@ -152,6 +152,19 @@ std::vector<int64_t> ConfigReader::optional_ints(std::string_view name) {
   return take(metadata_.get_ints(key(name))).value_or(std::vector<int64_t>());
 }
 
+std::optional<Pooling> read_pooling(ConfigReader& reader) {
+  switch (reader.optional_int("pooling_type", 0, 4, 0)) {
+    case 1:
+      return Pooling::mean;
+    case 2:
+      return Pooling::cls;
+    case 3:
+      return Pooling::last;
+    default:
+      return std::nullopt;
+  }
+}
+
 ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architecture, NormKind norm,
                                 PositionKind positions) {
   ModelConfig config;
@@ -195,6 +208,8 @@ ModelConfig read_decoder_config(ConfigReader& reader, std::string_view architect
   config.attention_scale = static_cast<float>(scale > 0 ? scale : default_scale);
   config.window = reader.optional_int("attention.sliding_window", 0, kMaxContext, 0);
   config.is_window_layer.assign(static_cast<size_t>(config.num_layers), config.window > 0);
+  config.pooling = read_pooling(reader);
+  config.normalizes = reader.optional_bool("normalize_embeddings", true);
   if (positions == PositionKind::rotary) {
     config.rope = read_rope(reader, config.head_dim, config.context_length);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checkpoint/metadata.h"
+#include "headrace/pooling.h"
 #include "headrace/result.h"
 #include "model/blocks/moe_config.h"
 #include "model/blocks/positions.h"
@@ -41,6 +42,9 @@ struct ModelConfig {
   float qkv_limit = 0;                ///< queries, keys and values are clamped to it; 0: not
   Activation activation = Activation::silu;
   bool is_parallel = false;               ///< attention and feed-forward read the same rows
+  bool is_encoder = false;                ///< bidirectional, without a head that generates
+  bool normalizes = true;                 ///< its embeddings have length 1
+  std::optional<Pooling> pooling;         ///< of its embeddings; none: not said
   RopeConfig rope;                        ///< of layers without a window
   std::optional<RopeConfig> rope_window;  ///< of window layers, where it differs
   std::optional<MoeConfig> moe;           ///< of layers whose feed-forward block has experts
@@ -89,6 +93,10 @@ enum class PositionKind : uint8_t {
   rotary,
   absolute,  ///< added to the embedding: config.rope.dims is 0
 };
+
+/// The key "pooling_type": none where it is missing, or says none (0) or rank (4), which has its
+/// classification head instead. Numbers: llama.cpp's llama_pooling_type.
+std::optional<Pooling> read_pooling(ConfigReader& reader);
 
 /// What all decoder-only transformers share: sizes, heads, norm, rotary embedding and its scaling.
 /// Unequal key and value sizes and bidirectional models are `unsupported`. Experts: read_moe.h.

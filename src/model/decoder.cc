@@ -7,41 +7,6 @@
 
 namespace headrace {
 
-std::string layer_tensor(int64_t index, std::string_view name) {
-  return "blk." + std::to_string(index) + "." + std::string(name);
-}
-
-std::vector<CacheSpec> cache_specs_of(const ModelConfig& config) {
-  std::vector<CacheSpec> specs;
-  for (int64_t i = 0; i < config.num_layers; ++i) {
-    const bool window = config.is_window_layer[static_cast<size_t>(i)];
-    specs.push_back({.kind = window ? CacheSpec::Kind::window : CacheSpec::Kind::paged,
-                     .num_kv_heads = config.num_kv_heads,
-                     .head_dim = config.head_dim,
-                     .window = window ? config.window : 0});
-  }
-  return specs;
-}
-
-ActivationSizes activation_sizes_of(const ModelConfig& config, int64_t vocab_size) {
-  ActivationSizes sizes{.embedding = config.embedding_length,
-                        .queries = config.num_heads * config.head_dim,
-                        .keys = config.num_kv_heads * config.head_dim,
-                        .feed_forward = config.feed_forward_length,
-                        .vocab = vocab_size};
-  if (!config.moe) return sizes;
-  const MoeConfig& moe = *config.moe;
-  const bool has_dense = std::find(config.is_moe_layer.begin(), config.is_moe_layer.end(), false) !=
-                         config.is_moe_layer.end();
-  sizes.feed_forward =
-      std::max(has_dense ? config.feed_forward_length : int64_t{0}, moe.shared_length);
-  sizes.experts = moe.num_experts;
-  sizes.shared_scores = moe.shared_length > 0 ? 1 : 0;
-  sizes.expert_hidden = moe.num_active * moe.expert_length;
-  sizes.expert_parts = (moe.num_active + sizes.shared_scores) * config.embedding_length;
-  return sizes;
-}
-
 namespace {
 
 /// The rotary embedding of layers without a window, with the divisors that the file holds.
@@ -61,7 +26,7 @@ std::optional<Rope> load_rope(Loader& load, const RopeConfig& config) {
 }  // namespace
 
 Decoder::Decoder(ModelConfig config, Loader& load)
-    : config_(std::move(config)), backend_(load.backend()), rope_(load_rope(load, config_.rope)) {
+    : LoadedModel(std::move(config), load), rope_(load_rope(load, config_.rope)) {
   if (config_.rope_window) rope_window_.emplace(backend_, *config_.rope_window, std::span<float>());
   const bool finds_top = config_.final_soft_cap == 0;
   embedding_.table =
@@ -75,11 +40,7 @@ Decoder::Decoder(ModelConfig config, Loader& load)
   } else {
     head_.tied = embedding_.table.get();
   }
-
-  cache_specs_ = cache_specs_of(config_);
-  groups_ = group_layers(cache_specs_);
-  activations_ =
-      std::make_unique<Activations>(backend_, activation_sizes_of(config_, vocab_size()));
+  set_up();
 }
 
 Norm Decoder::load_norm(Loader& load, const std::string& name) const {
@@ -146,8 +107,8 @@ WeightWork Decoder::weight_work() const {
   work.head_bytes = head.linear_bytes();
   work.top_bytes = head.top_bytes();
   work.head_macs = elements(head);
-  work.layer_bytes = info_.weight_bytes - head.bytes();
-  work.layer_macs = loaded_.matrix_elements - elements(head);
+  work.layer_bytes = info().weight_bytes - head.bytes();
+  work.layer_macs = loaded().matrix_elements - elements(head);
   if (head_.own.weight) {
     // Of an embedding of its own a step reads a row a token, which is next to nothing.
     work.layer_bytes -= embedding_.table->bytes();
@@ -156,18 +117,13 @@ WeightWork Decoder::weight_work() const {
   if (config_.moe) {
     const auto count = static_cast<uint64_t>(config_.moe->num_experts);
     const auto active = static_cast<uint64_t>(config_.moe->num_active);
-    work.expert_bytes = loaded_.expert_bytes;
+    work.expert_bytes = loaded().expert_bytes;
     work.active_share = static_cast<double>(active) / static_cast<double>(count);
-    work.layer_bytes -= loaded_.expert_bytes / count * (count - active);
-    work.layer_macs -= loaded_.expert_elements / config_.moe->num_experts *
+    work.layer_bytes -= loaded().expert_bytes / count * (count - active);
+    work.layer_macs -= loaded().expert_elements / config_.moe->num_experts *
                        (config_.moe->num_experts - config_.moe->num_active);
   }
   return work;
-}
-
-Result<void> Decoder::check_weights() const {
-  if (files_ == nullptr) return {};
-  return files_->check_unchanged();
 }
 
 void Decoder::set_context(int64_t max_tokens) {

@@ -1,49 +1,23 @@
-// What decoder-only models have in common around their layers: config, cache specs, buffers and the
-// tensors outside the layers. An architecture adds its layers and its forward pass. What a model
-// caches and how wide its buffers are is known from its config alone, before anything is loaded.
+// What decoder-only models have in common around their layers: the rotary embedding, attention and
+// the output head. An architecture adds its layers and its forward pass.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <span>
-#include <vector>
+#include <string>
 
-#include "model/blocks/activations.h"
 #include "model/blocks/attention.h"
-#include "model/blocks/embedding.h"
 #include "model/blocks/positions.h"
-#include "model/cache_groups.h"
-#include "model/config.h"
-#include "model/loader.h"
-#include "model/model.h"
+#include "model/loaded_model.h"
 
 namespace headrace {
 
-/// What each layer of a model of this config caches, in order.
-std::vector<CacheSpec> cache_specs_of(const ModelConfig& config);
-
-/// The buffers of a model of this config with `vocab_size` tokens.
-ActivationSizes activation_sizes_of(const ModelConfig& config, int64_t vocab_size);
-
-class Decoder : public Model {
+class Decoder : public LoadedModel {
  public:
-  const ModelInfo& info() const final { return info_; }
-  Backend& backend() const final { return backend_; }
-  std::span<const CacheSpec> cache_specs() const final { return cache_specs_; }
   void reserve(int64_t max_rows, int64_t max_logit_rows) final;
   void set_context(int64_t max_tokens) final;
   std::string key_variant(int64_t max_tokens) const final;
-
   WeightWork weight_work() const final;
-  Result<void> check_weights() const final;
-
-  /// Fills in what is known once everything is loaded. `files`: where matrices are read from in
-  /// every step; null: nowhere.
-  void set_loaded(ModelInfo info, const LoadedWeights& loaded, const Checkpoint* files) {
-    info_ = std::move(info);
-    loaded_ = loaded;
-    files_ = files;
-  }
-  int64_t vocab_size() const { return embedding_.table ? embedding_.table->rows() : 0; }
 
  protected:
   /// Loads "token_embd", "output_norm" and "output" (absent: tied to the embedding), and the
@@ -65,35 +39,14 @@ class Decoder : public Model {
   /// Computes them, at the begin of a step.
   void turn(std::span<const int32_t> positions);
 
-  /// The cache of layer `index` in this step and its place there.
-  const StepCache& cache_of(const StepInput& step, size_t index) const {
-    return step.caches[static_cast<size_t>(groups_.layers[index].group)];
-  }
-  static bool is_unwanted(const StepInput& step) {
-    return step.is_unwanted != nullptr && (*step.is_unwanted)();
-  }
-  int64_t layer_in_group(size_t index) const { return groups_.layers[index].layer_in_group; }
-
-  ModelConfig config_;
-  Backend& backend_;
-  Embedding embedding_;
   OutputHead head_;
   std::optional<Rope> rope_;         ///< layers without a window, or all; none: no rotation
   std::optional<Rope> rope_window_;  ///< window layers, where it differs
-  std::unique_ptr<Activations> activations_;
 
  private:
   bool is_window(size_t index) const { return config_.is_window_layer[index]; }
 
-  std::vector<CacheSpec> cache_specs_;
   Tensor angles_, window_angles_;  ///< of the step
-  CacheGroups groups_;
-  ModelInfo info_;
-  LoadedWeights loaded_;
-  const Checkpoint* files_ = nullptr;
 };
-
-/// "blk.<index>.<name>".
-std::string layer_tensor(int64_t index, std::string_view name);
 
 }  // namespace headrace

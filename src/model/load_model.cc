@@ -17,24 +17,29 @@ Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backe
   if (!recognized.ok()) return std::move(recognized).error().at(checkpoint.path());
   const Architecture& architecture = *recognized->architecture;
   ModelConfig config = std::move(recognized->config);
-  ModelInfo info{.name = options.name,
-                 .architecture = config.architecture,
-                 .context_length = config.context_length,
-                 .num_layers = config.num_layers,
-                 .embedding_length = config.embedding_length,
-                 .end_tokens = options.end_tokens};
+  ModelInfo info{
+      .name = options.name,
+      .architecture = config.architecture,
+      .context_length = config.context_length,
+      .num_layers = config.num_layers,
+      .embedding_length = config.embedding_length,
+      .end_tokens = options.end_tokens,
+      .is_encoder = config.is_encoder,
+      .pooling = config.pooling.value_or(config.is_encoder ? Pooling::mean : Pooling::last),
+      .normalizes = config.normalizes};
 
   const RopeRows rope_rows =
       checkpoint.keeps_rope_halves() ? RopeRows::halves : architecture.gguf_rope_rows;
   Loader loader(checkpoint, backend, rope_rows, options);
   const std::optional<MoeConfig> experts = config.moe;
-  std::unique_ptr<Decoder> model = architecture.load(std::move(config), loader);
+  std::unique_ptr<LoadedModel> model = architecture.load(std::move(config), loader);
   HEADRACE_TRY(loader.finish());
   // Of the experts, a token uses some.
   const int64_t unused_elements = experts ? loader.loaded().expert_elements / experts->num_experts *
                                                 (experts->num_experts - experts->num_active)
                                           : 0;
   info.vocab_size = model->vocab_size();
+  info.num_classes = model->num_classes();
   info.num_parameters = loader.num_parameters();
   info.num_active_parameters = loader.num_parameters() - unused_elements;
   info.weight_bytes = loader.packed_bytes();

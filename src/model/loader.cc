@@ -72,6 +72,12 @@ bool Loader::has(std::string_view name) const {
   return checkpoint_.find(std::string(name) + ".weight") != nullptr;
 }
 
+int64_t Loader::rows_of(std::string_view name) const {
+  const CheckpointTensor* tensor = checkpoint_.find(std::string(name) + ".weight");
+  if (tensor == nullptr) return 0;
+  return tensor->shape.size() < 2 ? 1 : *(tensor->shape.end() - 2);
+}
+
 void Loader::fail(ErrorCode code, const std::string& tensor, std::string message) {
   if (!error_) error_ = Error{code, std::move(message), "tensor '" + tensor + "'", ""};
 }

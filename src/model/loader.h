@@ -54,6 +54,8 @@ class Loader {
          const LoadModelOptions& options);
 
   bool has(std::string_view name) const;
+  /// Rows of a matrix, 1 of a vector; 0 if the file has none of that name.
+  int64_t rows_of(std::string_view name) const;
 
   /// A projection [rows, cols], with its bias if the file has one.
   Linear linear(const std::string& name, int64_t rows, int64_t cols);

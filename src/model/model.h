@@ -39,7 +39,11 @@ struct StepInput {
   std::span<const TokenId> tokens;      ///< one a row
   std::span<const int32_t> positions;   ///< absolute, one a row
   std::span<const int32_t> logit_rows;  ///< rows whose logits are wanted, ascending
-  std::span<const StepCache> caches;    ///< by cache group
+  /// Rows whose final vectors are wanted, ascending: Model::embeddings().
+  std::span<const int32_t> embedding_rows{};
+  /// One a row: 1 for the second text of a pair, else 0. Empty: all 0. Encoders alone look at them.
+  std::span<const int32_t> token_types{};
+  std::span<const StepCache> caches;  ///< by cache group
   /// If positive: of each row's logits only those no smaller than the num_top-th largest are looked
   /// at; others may be -Inf instead.
   int32_t num_top = 0;
@@ -86,6 +90,13 @@ class Model {
   /// Runs all layers. Returns logits [logit_rows.size(), vocab], valid until the next call; none
   /// where the step was given up because it was unwanted.
   virtual Tensor forward(const StepInput& step) = 0;
+
+  /// Of the last step, the vectors of its embedding rows after the last norm:
+  /// [embedding_rows.size(), embedding_length], valid until the next call of forward.
+  virtual Tensor embeddings() const = 0;
+  /// What the classification head says of some rows of embeddings(): [rows.size(), num_classes],
+  /// valid until the next call of it. Models without one (ModelInfo::num_classes): nothing.
+  virtual Tensor classify(std::span<const int32_t> /*rows*/) { return {}; }
 
   /// To be asked after a step, before anything of it is used: whether the weights that it read were
   /// those of the model. Error: corrupt_data, where they are read from files and one was cut or

@@ -10,7 +10,7 @@ namespace headrace {
 
 // clang-format off
 #define HEADRACE_ARCHITECTURES(X) \
-  X(gemma) X(gemma2) X(gemma3) X(gpt2) X(granite) X(llama) X(mistral) X(mixtral) X(olmo2) X(olmoe) \
+  X(bert) X(gemma) X(gemma2) X(gemma3) X(gpt2) X(granite) X(llama) X(mistral) X(mixtral) X(olmo2) X(olmoe) \
   X(phi3) X(qwen2) X(qwen2_moe) X(qwen3) X(qwen3_moe) X(smollm3) X(stablelm) X(starcoder2) \
   X(xglm)
 // clang-format on

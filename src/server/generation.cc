@@ -116,7 +116,7 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     HEADRACE_TRY(api::parse_body(exchange_->take_body(), models_->first().served->limits, body));
     HEADRACE_ASSIGN(out.model, named_model(*models_, body));
     HEADRACE_ASSIGN(api::PreparedRequest prepared,
-                    protocol_.prepare(body, *out.model->served, state_.clock));
+                    api::prepare(protocol_, body, *out.model->served, state_.clock));
     HEADRACE_TRY(check_client());
     const int priority = allowed_priority(state_.options.keys, key_, prepared.params.priority);
     if (prepared.params.priority < 0 && state_.options.keys.size() > 1) {

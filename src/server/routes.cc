@@ -50,6 +50,9 @@ constexpr auto kRoutes = std::to_array<Route>({
     generating("/v1/responses", responses),
     of_anthropic(generating("/v1/messages", messages)),
     generating("/completion", llama_completion),
+    generating("/v1/embeddings", embeddings),
+    generating("/v1/rerank", rerank),
+    generating("/rerank", rerank),
     // As llama-server has them: without /v1 the first is OpenAI's, the second its own.
     generating("/chat/completions", chat_completions),
     generating("/completions", llama_completion),

@@ -52,16 +52,19 @@ TEST(Routes, OtherNamesLeadToTheSame) {
   };
   EXPECT_TRUE(leads("POST", "/chat/completions", "/v1/chat/completions"));
   EXPECT_TRUE(leads("POST", "/completions", "/completion"));
+  EXPECT_TRUE(leads("POST", "/rerank", "/v1/rerank"));
   EXPECT_TRUE(leads("GET", "/models", "/v1/models"));
   EXPECT_TRUE(leads("GET", "/v1/health", "/health"));
   EXPECT_EQ(find_route("POST", "/infill").route, nullptr);
 }
 
 TEST(Routes, EveryProtocolHasOne) {
-  for (const api::Protocol& protocol : api::protocols()) {
-    const Route* route = find_route("POST", protocol.path).route;
-    ASSERT_NE(route, nullptr) << protocol.path;
-    EXPECT_TRUE(route->generates) << protocol.path;
+  for (const auto protocols : {api::protocols(), api::vector_protocols()}) {
+    for (const api::Protocol& protocol : protocols) {
+      const Route* route = find_route("POST", protocol.path).route;
+      ASSERT_NE(route, nullptr) << protocol.path;
+      EXPECT_TRUE(route->generates) << protocol.path;
+    }
   }
 }
 

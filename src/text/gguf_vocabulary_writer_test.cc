@@ -21,7 +21,10 @@ TEST(GgufVocabularyWriter, WhatWasReadIsSaidAgain) {
     std::deque<std::string> texts;
     ASSERT_TRUE(put_gguf_vocabulary(**tokenizer, metadata, texts).ok());
     EXPECT_TRUE(same_as_written(**tokenizer, metadata)) << path;
-    metadata.set("tokenizer.ggml.add_bos_token", !(*tokenizer)->special().add_bos);
+    const auto written = **metadata.get_strings("tokenizer.ggml.tokens");
+    std::vector<std::string_view> tokens(written.begin(), written.end());
+    tokens[200] = "another";
+    metadata.set("tokenizer.ggml.tokens", std::move(tokens));
     EXPECT_FALSE(same_as_written(**tokenizer, metadata)) << path;
   }
 }

@@ -97,7 +97,7 @@ class Answers(BatchTest):
             completion("good", max_tokens=2),
             "{broken",
             {"url": "/v1/completions", "body": {"prompt": "no id"}},
-            {"custom_id": "url", "method": "POST", "url": "/v1/embeddings", "body": {}},
+            {"custom_id": "url", "method": "POST", "url": "/v1/images/generations", "body": {}},
             {"custom_id": "method", "method": "GET", "url": "/v1/completions", "body": {}},
             {"custom_id": "body", "method": "POST", "url": "/v1/completions"},
             completion("long", "x" * 1000),

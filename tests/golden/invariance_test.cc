@@ -50,6 +50,7 @@ class WatchedModel final : public Model {
     model_.reserve(max_rows, max_logit_rows);
   }
   Result<void> check_weights() const override { return model_.check_weights(); }
+  Tensor embeddings() const override { return model_.embeddings(); }
 
   Tensor forward(const StepInput& step) override {
     StepInput whole = step;

@@ -111,6 +111,24 @@ class OpenAiTest(ServerTest):
         self.assertEqual(answer.usage.completion_tokens, 8)
         self.assertEqual(len(answer.choices[0].logprobs.tokens), answer.usage.total_tokens)
 
+    def test_embeddings(self):
+        texts = ["hello", "a longer text"]
+        # The client asks for base64 unless told otherwise, and unpacks it.
+        packed = self.client.embeddings.create(model="tiny", input=texts)
+        plain = self.client.embeddings.create(model="tiny", input=texts, encoding_format="float")
+        self.assertEqual([each.index for each in packed.data], [0, 1])
+        self.assertEqual(len(packed.data[0].embedding), 64)
+        for one, other in zip(packed.data, plain.data):
+            for a, b in zip(one.embedding, other.embedding, strict=True):
+                self.assertAlmostEqual(a, b, places=6)
+        self.assertAlmostEqual(sum(value * value for value in plain.data[0].embedding), 1, places=5)
+        self.assertEqual(packed.usage.total_tokens, packed.usage.prompt_tokens)
+        short = self.client.embeddings.create(model="tiny", input=[104, 105], dimensions=8)
+        self.assertEqual(len(short.data[0].embedding), 8)
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.embeddings.create(model="tiny", input="hello", dimensions=65)
+        self.assertEqual(caught.exception.param, "dimensions")
+
     def test_completion_of_several_prompts_and_of_ids(self):
         answer = self.completion(prompt=["hello", "world"], n=2)
         self.assertEqual([each.index for each in answer.choices], [0, 1, 2, 3])
@@ -166,7 +184,7 @@ class OpenAiTest(ServerTest):
         with self.assertRaises(openai.NotFoundError):
             self.client.models.retrieve("no-such-model")
         with self.assertRaises(openai.NotFoundError):
-            self.client.embeddings.create(model="tiny", input="x", encoding_format="float")
+            self.client.moderations.create(input="x")
 
     def test_keys(self):
         server = self.start("tiny", "--api-key", "right")

@@ -19,6 +19,7 @@ import unittest
 
 import harness
 from harness import ServerTest
+import tiny_bert
 
 try:
     import hypothesis
@@ -42,7 +43,8 @@ CHECKS = [checks.not_a_server_error, checks.status_code_conformance, checks.cont
 LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict", "min_tokens")
 LONGEST, MOST_CHOICES = 8, 4
 MOST_LOST = 3  # requests without an answer, after which an endpoint is asked no more
-IDS = ("prompt", "tokens", "stop_token_ids")
+IDS = ("prompt", "input", "tokens", "stop_token_ids")
+MOST_DIMENSIONS = 16
 # What says that a stream is whole: the data or the event of its last one.
 ENDS = ("[DONE]", "error", "message_stop", "response.completed", "response.incomplete", "response.failed")
 
@@ -76,8 +78,13 @@ def fitted(case, vocab_size, streams):
         body["logit_bias"] = {str(int(id) % vocab_size): value for id, value in bias.items()}
     elif isinstance(bias, list):
         body["logit_bias"] = [[with_known_ids(id, vocab_size), value] for id, value in bias]
-    if body.get("prompt") == "":
-        body["prompt"] = "hello"
+    for name in ("prompt", "input"):
+        if body.get(name) == "":
+            body[name] = "hello"
+    if isinstance(body.get("input"), list):
+        body["input"] = ["hello" if each == "" else each for each in body["input"]]
+    if is_whole(body.get("dimensions")):
+        body["dimensions"] = int(body["dimensions"] % MOST_DIMENSIONS) + 1
     if streams is not None:
         body["stream"] = streams
         if not streams:
@@ -214,6 +221,9 @@ class ContractTest(ServerTest):
         else:
             cls.server = harness.start(cls.folder, "tiny", *options)
         cls.addClassCleanup(cls.server.kill)
+        ranker = tiny_bert.write(cls.folder / "ranker.gguf", labels=1)
+        cls.ranker = harness.Server([harness.BINARY, "serve", "-m", str(ranker)], "-t", "1")
+        cls.addClassCleanup(cls.ranker.kill)
         cls.vocab_size = cls.server.get("/v1/models").json()["data"][0]["meta"]["n_vocab"]
         cls.description = cls.server.get("/openapi.json").json()
 
@@ -223,7 +233,9 @@ class ContractTest(ServerTest):
                     "checks": {"negative_data_rejection": {"expected-statuses": ["4xx"]}}}
         schema = schemathesis.openapi.from_dict(description, config=schemathesis.Config.from_dict(settings))
         for result in schema.get_all_operations():
-            yield Endpoint(self.server, result.ok(), self.vocab_size)
+            operation = result.ok()
+            ranks = operation.path.endswith("/rerank")
+            yield Endpoint(self.ranker if ranks else self.server, operation, self.vocab_size)
 
     def test_answers_are_as_described(self):
         print(f"{CASES} requests an endpoint, seed {SEED}", flush=True)

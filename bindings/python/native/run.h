@@ -81,6 +81,7 @@ class Run {
   void take_events();
   void take(TokenEvent&& event);
   void take(PromptLogprobsEvent&& event);
+  void take(EmbeddingEvent&& /*event*/) {}  // no request of this kind is made here
   void take(FinishEvent&& event);
   void take(ErrorEvent&& event);
   bool is_choice(int32_t index) const;

@@ -58,7 +58,7 @@ void Scheduler::add(std::vector<std::unique_ptr<Sequence>> choices) {
     ++first.num_followers;
   }
   wake_ns_ = 0;
-  if (first.request->stop.max_tokens != 0 || first.wants_scores()) return;
+  if (!first.generates() || first.request->stop.max_tokens != 0 || first.wants_scores()) return;
   while (!stream.choices.empty()) finish(*stream.choices.front(), FinishReason::length, -1);
   remove_ended();
 }
@@ -159,6 +159,7 @@ void Scheduler::plan_prompts() {
 // The most rows of a prompt for which there are places for logits, where `rows` are wanted.
 int64_t Scheduler::rows_with_logits(const Sequence& sequence, int64_t rows) const {
   const int64_t places = options_.max_logit_rows - static_cast<int64_t>(batch_.samples.size());
+  if (!sequence.generates()) return rows;
   if (!sequence.wants_scores()) {
     // Its last row is computed first of all in the next step.
     const bool reaches_end = sequence.num_computed + rows == sequence.num_tokens();
@@ -178,6 +179,7 @@ int64_t Scheduler::plan_prompt(Sequence& sequence) {
   const int64_t possible = cache_.largest_growth(sequence.cached) - first;
   if (possible < rows) count(MemoryRung::shrink_chunks);
   rows = std::min(rows, possible);
+  if (options_.is_unchunked && rows < rows_of(sequence)) return 0;
   if (rows <= 0) return 0;
   const bool grown = cache_.grow(sequence.cached, first + rows);
   HEADRACE_CHECK(grown);
@@ -259,11 +261,13 @@ void Scheduler::add_rows(Sequence& sequence, int64_t num_rows) {
   const auto first_row = batch_.num_rows();
   const int64_t first = sequence.num_computed;
   const int64_t end = first + num_rows;
-  batch_.sequences.push_back({.sequence = &sequence,
-                              .first_row = first_row,
-                              .num_rows = num_rows,
-                              .first_position = first,
-                              .first_score = static_cast<int32_t>(batch_.samples.size())});
+  batch_.sequences.push_back(
+      {.sequence = &sequence,
+       .first_row = first_row,
+       .num_rows = num_rows,
+       .first_position = first,
+       .first_score = static_cast<int32_t>(batch_.samples.size()),
+       .first_embedded = static_cast<int32_t>(batch_.embedding_rows.size())});
   BatchSequence& part = batch_.sequences.back();
   for (size_t i = 0; i < batch_.caches.size(); ++i) {
     batch_.caches[i].push_back({first_row, num_rows, first, sequence.cached.tables[i].blocks()});
@@ -272,6 +276,12 @@ void Scheduler::add_rows(Sequence& sequence, int64_t num_rows) {
     const auto row = static_cast<int32_t>(batch_.num_rows());
     batch_.tokens.push_back(sequence.tokens[static_cast<size_t>(position)]);
     batch_.positions.push_back(static_cast<int32_t>(position));
+    const int64_t second = sequence.request->second_text;
+    batch_.token_types.push_back(second >= 0 && position >= second ? 1 : 0);
+    if (sequence.is_pooled(position)) {
+      batch_.embedding_rows.push_back(row);
+      ++part.num_embedded;
+    }
     const int64_t scored = position + 1;
     if (sequence.wants_scores() && scored >= sequence.num_scored &&
         scored < sequence.num_prompt_tokens()) {
@@ -280,7 +290,11 @@ void Scheduler::add_rows(Sequence& sequence, int64_t num_rows) {
       ++part.num_scores;
     }
   }
-  if (end == sequence.num_tokens()) {
+  if (end < sequence.num_tokens()) return;
+  if (!sequence.generates()) {
+    part.embedding = static_cast<int32_t>(batch_.embeddings.size());
+    batch_.embeddings.push_back({.sequence = &sequence});
+  } else {
     part.sample = static_cast<int32_t>(batch_.samples.size());
     batch_.logit_rows.push_back(static_cast<int32_t>(batch_.num_rows() - 1));
     batch_.samples.push_back({.sequence = &sequence});
@@ -289,7 +303,7 @@ void Scheduler::add_rows(Sequence& sequence, int64_t num_rows) {
 
 // Memory for all that commit() keeps, so that it is done in whole or not at all.
 void Scheduler::reserve_commit() {
-  events_.reserve(events_.size() + 2 * batch_.samples.size());
+  events_.reserve(events_.size() + 2 * (batch_.samples.size() + batch_.embeddings.size()));
   for (const BatchSequence& part : batch_.sequences) {
     Sequence& sequence = *part.sequence;
     const int64_t computed = sequence.num_computed + part.num_rows;
@@ -312,6 +326,9 @@ void Scheduler::commit() {
     sequence.num_computed += part.num_rows;
     cache_.advance(sequence.cached, sequence.tokens, sequence.num_computed);
     if (sequence.timeline) record_step(part, now_ns);
+    if (part.embedding >= 0) {
+      commit_embedding(sequence, batch_.embeddings[static_cast<size_t>(part.embedding)], now_ns);
+    }
     if (part.sample < 0) continue;
     commit_token(sequence, batch_.samples[static_cast<size_t>(part.sample)], now_ns);
   }
@@ -362,6 +379,19 @@ void Scheduler::commit_scores(const BatchSequence& part) {
   }
   events_.emplace_back(sequence.stream, std::move(event));
   sequence.num_scored += part.num_scores;
+}
+
+void Scheduler::commit_embedding(Sequence& sequence, BatchEmbedding& embedding, int64_t now_ns) {
+  if (std::exchange(sequence.is_suspect, false)) --num_suspects_;
+  if (embedding.error) {
+    ++stats_.num_bad_logits;
+    end_request(*sequence.stream, *embedding.error);
+    return;
+  }
+  sequence.times.first_token_ns = sequence.times.last_token_ns = now_ns;
+  ++stats_.num_embeddings;
+  events_.emplace_back(sequence.stream, EmbeddingEvent{std::move(embedding.values)});
+  finish(sequence, FinishReason::stop, -1);
 }
 
 void Scheduler::commit_token(Sequence& sequence, BatchSample& sample, int64_t now_ns) {

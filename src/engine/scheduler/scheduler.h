@@ -39,6 +39,8 @@ struct SchedulerOptions {
   int64_t max_wait_ns = 0;     ///< for company, while a place is free
   int64_t aging_ns = 10'000'000'000;
   double max_slowdown = 0;  ///< see StepPacer
+  /// A prompt is computed in one step, or not yet: of encoders. max_step_rows holds the longest.
+  bool is_unchunked = false;
   std::string model_name;
   KvCacheOptions cache;
   std::vector<uint64_t> block_bytes;  ///< of each group, for statistics; empty: unknown
@@ -144,6 +146,7 @@ class Scheduler {
   void record_step(const BatchSequence& part, int64_t now_ns) noexcept;
   void commit_token(Sequence& sequence, BatchSample& sample, int64_t now_ns);
   void commit_scores(const BatchSequence& part);
+  void commit_embedding(Sequence& sequence, BatchEmbedding& embedding, int64_t now_ns);
 
   // scheduler_admission.cc
   void admit_waiting();

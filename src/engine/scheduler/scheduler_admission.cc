@@ -22,6 +22,8 @@ constexpr int32_t kMaxPassed = 16;
 /// wanted.
 int64_t reusable_tokens(const Sequence& sequence) {
   if (sequence.wants_scores() && sequence.num_scored < sequence.num_prompt_tokens()) return 0;
+  // Of a mean, and of the first token's vector, all rows are wanted.
+  if (sequence.is_pooled(0) && sequence.num_tokens() > 1) return 0;
   return sequence.num_tokens() - 1;
 }
 
@@ -41,6 +43,7 @@ void Scheduler::admit_waiting() {
     Sequence* next = is_full() ? nullptr : choose_next();
     if (next == nullptr) return;
     planned_ = next;
+    if (options_.is_unchunked && next->num_tokens() > prompt_rows_left_) return;
     if (!has_room(*next)) {
       count(MemoryRung::stop_admitting);
       return;

@@ -65,8 +65,9 @@ struct Sequence {
   std::vector<TokenId> tokens;  ///< prompt and completion; empty until it begins
   int64_t num_computed = 0;     ///< of these, whose keys and values are cached
   CachedTokens cached;
-  int64_t num_scored = 1;  ///< prompt tokens whose log-probability is out; the first has none
-  int64_t num_found = -1;  ///< prompt tokens that were cached when it began; -1: not yet
+  std::vector<double> pooled;  ///< of kind embed: the runner's sum over the rows so far
+  int64_t num_scored = 1;      ///< prompt tokens whose log-probability is out; the first has none
+  int64_t num_found = -1;      ///< prompt tokens that were cached when it began; -1: not yet
   int64_t num_preemptions = 0;
   SequenceTimes times;
   std::shared_ptr<TimelineRecorder> timeline;  ///< null where its request keeps none
@@ -88,6 +89,15 @@ struct Sequence {
   int64_t num_tokens() const { return static_cast<int64_t>(all_tokens().size()); }
   int64_t num_prompt_tokens() const { return static_cast<int64_t>(request->prompt.size()); }
   int64_t num_generated() const { return num_tokens() - num_prompt_tokens(); }
+  bool generates() const { return request->kind == RequestKind::generate; }
+  /// Whether what is asked of the row at `position` is its vector.
+  bool is_pooled(int64_t position) const {
+    if (generates()) return false;
+    if (request->kind == RequestKind::score || *request->pooling == Pooling::cls) {
+      return position == 0;
+    }
+    return *request->pooling == Pooling::mean || position == num_prompt_tokens() - 1;
+  }
   bool wants_scores() const { return request->num_prompt_logprobs >= 0 && choice == 0; }
   /// Up to where it is computed next: all its tokens, but the last of the prompt while others wait
   /// to begin there.

@@ -31,7 +31,7 @@ struct LoadedGemma3 {
   std::unique_ptr<Model> model;
 };
 
-std::vector<TokenId> some_tokens(size_t count, size_t salt) {
+std::vector<TokenId> group_tokens(size_t count, size_t salt) {
   std::vector<TokenId> tokens(count);
   for (size_t i = 0; i < count; ++i) {
     tokens[i] = static_cast<TokenId>((7 * i * i + 13 * i + salt * 29 + 3) % 50);
@@ -60,7 +60,7 @@ TEST(SequenceGroup, GivesWhatEachSequenceGivesAlone) {
   std::vector<TokenId> next;
   std::vector<std::vector<TokenId>> expected;
   for (size_t i = 0; i < lengths.size(); ++i) {
-    const auto prompt = some_tokens(lengths[i], i);
+    const auto prompt = group_tokens(lengths[i], i);
     const auto token = group->feed(i, prompt);
     ASSERT_TRUE(token.ok()) << token.error().to_string();
     next.push_back(*token);
@@ -79,7 +79,7 @@ TEST(SequenceGroup, RewindingComesBackToTheSameTokens) {
   const auto group =
       make_sequence_group(*loaded.model, {.max_tokens = {160, 160}, .chunk_tokens = 32});
   std::vector<std::vector<TokenId>> runs;
-  for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(group->feed(i, some_tokens(60, i)).ok());
+  for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(group->feed(i, group_tokens(60, i)).ok());
   for (int run = 0; run < 3; ++run) {
     std::vector<TokenId>& tokens = runs.emplace_back();
     std::vector<TokenId> next = {5, 9};
@@ -96,11 +96,11 @@ TEST(SequenceGroup, RewindingComesBackToTheSameTokens) {
 TEST(SequenceGroup, SaysWhatDoesNotFit) {
   const LoadedGemma3 loaded;
   const auto group = make_sequence_group(*loaded.model, {.max_tokens = {10, 2}});
-  EXPECT_EQ(group->feed(1, some_tokens(3, 0)).error().code, ErrorCode::context_length_exceeded);
+  EXPECT_EQ(group->feed(1, group_tokens(3, 0)).error().code, ErrorCode::context_length_exceeded);
   EXPECT_EQ(group->num_tokens(1), 0);
   const std::vector<TokenId> wrong = {50};
   EXPECT_EQ(group->feed(0, wrong).error().code, ErrorCode::out_of_range);
-  ASSERT_TRUE(group->feed(1, some_tokens(2, 0)).ok());
+  ASSERT_TRUE(group->feed(1, group_tokens(2, 0)).ok());
   std::vector<TokenId> next = {1, 1};
   EXPECT_EQ(group->decode(next).error().code, ErrorCode::context_length_exceeded);
   EXPECT_EQ(group->num_tokens(0), 0);

@@ -28,6 +28,14 @@ float checksum_score(std::span<const TokenId> tokens) {
   return -static_cast<float>(checksum_next(tokens, 0, 1 << 20));
 }
 
+std::vector<float> checksum_vector(std::span<const TokenId> tokens) {
+  std::vector<float> out;
+  for (uint64_t i = 0; i < 4; ++i) {
+    out.push_back(1 + static_cast<float>(checksum_next(tokens, i, 1 << 20)));
+  }
+  return out;
+}
+
 ChecksumRunner::ChecksumRunner(ModelInfo info, std::span<const CacheGeometry> geometries,
                                std::span<const int64_t> num_blocks)
     : info_(std::move(info)), geometries_(geometries.begin(), geometries.end()) {
@@ -124,9 +132,17 @@ Result<void> ChecksumRunner::collect(Batch& batch) {
   if (is_given_up_) return Error{ErrorCode::cancelled, "nobody wants this step", "", ""};
   for (size_t i = 0; i < batch.sequences.size(); ++i) {
     const BatchSequence& part = batch.sequences[i];
-    if (part.sample < 0 && part.num_scores == 0) continue;
+    if (part.sample < 0 && part.num_scores == 0 && part.embedding < 0) continue;
     read_tokens(batch, i, part.first_position + part.num_rows);
     const std::span<const TokenId> all(read_);
+    if (part.embedding >= 0) {
+      BatchEmbedding& out = batch.embeddings[static_cast<size_t>(part.embedding)];
+      out.values = checksum_vector(all);
+      if (is_spoiled_ && is_spoiled_(part)) {
+        out.error = Error{ErrorCode::internal, "the model's embedding is no numbers", "", ""};
+      }
+      continue;
+    }
     for (int32_t at = part.first_score; at < part.first_score + part.num_scores; ++at) {
       BatchSample& sample = batch.samples[static_cast<size_t>(at)];
       // The token that is scored may come in a later step.

@@ -36,6 +36,8 @@ TokenId checksum_next(std::span<const TokenId> tokens, uint64_t seed, int64_t vo
                       int32_t choice = 0);
 /// The log-probability that it gives the last of `tokens` after the others.
 float checksum_score(std::span<const TokenId> tokens);
+/// The embedding that it gives them, whatever the pooling: four whole numbers.
+std::vector<float> checksum_vector(std::span<const TokenId> tokens);
 
 class ChecksumRunner final : public ModelRunner {
  public:

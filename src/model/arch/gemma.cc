@@ -17,7 +17,7 @@ ModelConfig gemma_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_gemma(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_gemma(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {.activation = Activation::gelu_tanh});
 }
 

@@ -37,7 +37,7 @@ ModelConfig gemma2_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_gemma2(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_gemma2(ModelConfig config, Loader& load) {
   return load_sandwich(std::move(config), load, {});
 }
 

@@ -44,7 +44,7 @@ ModelConfig gemma3_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_gemma3(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_gemma3(ModelConfig config, Loader& load) {
   return load_sandwich(std::move(config), load, {.has_head_norms = true});
 }
 

@@ -68,7 +68,7 @@ class Gpt2 final : public Decoder {
                             cache_of(step, i), layer_in_group(i), a, delta, x);
       layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
     }
-    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+    return head_.apply(backend_, x, step, a);
   }
 
  private:
@@ -82,7 +82,7 @@ ModelConfig gpt2_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_gpt2(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_gpt2(ModelConfig config, Loader& load) {
   return std::make_unique<Gpt2>(std::move(config), load);
 }
 

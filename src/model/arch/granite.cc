@@ -23,7 +23,7 @@ ModelConfig granite_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_granite(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_granite(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 

@@ -18,7 +18,7 @@ ModelConfig llama_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_llama(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_llama(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 

@@ -15,7 +15,7 @@ ModelConfig mistral_config(ConfigReader& reader) {
   return read_decoder_config(reader, "llama");
 }
 
-std::unique_ptr<Decoder> load_mistral(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_mistral(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 

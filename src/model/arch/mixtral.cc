@@ -27,7 +27,7 @@ ModelConfig mixtral_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_mixtral(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_mixtral(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 

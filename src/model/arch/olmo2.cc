@@ -58,7 +58,7 @@ class Olmo2 final : public Decoder {
       layer.mlp.apply(backend_, x, a, delta, Tensor());
       layer.mlp_post_norm.add_to(backend_, x, delta);
     }
-    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+    return head_.apply(backend_, x, step, a);
   }
 
  private:
@@ -69,7 +69,7 @@ ModelConfig olmo2_config(ConfigReader& reader) {
   return read_decoder_config(reader, "olmo2");
 }
 
-std::unique_ptr<Decoder> load_olmo2(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_olmo2(ModelConfig config, Loader& load) {
   return std::make_unique<Olmo2>(std::move(config), load);
 }
 

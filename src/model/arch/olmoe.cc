@@ -18,7 +18,7 @@ ModelConfig olmoe_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_olmoe(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_olmoe(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {.has_row_norms = true});
 }
 

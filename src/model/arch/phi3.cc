@@ -19,7 +19,7 @@ ModelConfig phi3_config(ConfigReader& reader) {
   return read_decoder_config(reader, "phi3");
 }
 
-std::unique_ptr<Decoder> load_phi3(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_phi3(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {.is_gate_fused = true});
 }
 

@@ -15,7 +15,7 @@ ModelConfig qwen2_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_qwen2(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_qwen2(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 

@@ -29,7 +29,7 @@ ModelConfig qwen2_moe_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_qwen2_moe(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_qwen2_moe(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 

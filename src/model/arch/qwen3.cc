@@ -15,7 +15,7 @@ ModelConfig qwen3_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_qwen3(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_qwen3(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {.has_head_norms = true});
 }
 

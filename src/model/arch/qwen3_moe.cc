@@ -17,7 +17,7 @@ ModelConfig qwen3_moe_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_qwen3_moe(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_qwen3_moe(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {.has_head_norms = true});
 }
 

@@ -31,7 +31,7 @@ ModelConfig smollm3_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_smollm3(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_smollm3(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 

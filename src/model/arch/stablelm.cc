@@ -66,7 +66,7 @@ class StableLm final : public Decoder {
         layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
       }
     }
-    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+    return head_.apply(backend_, x, step, a);
   }
 
  private:
@@ -92,7 +92,7 @@ ModelConfig stablelm_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_stablelm(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_stablelm(ModelConfig config, Loader& load) {
   return std::make_unique<StableLm>(std::move(config), load);
 }
 

@@ -55,7 +55,7 @@ class Starcoder2 final : public Decoder {
                             cache_of(step, i), layer_in_group(i), a, delta, x);
       layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
     }
-    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+    return head_.apply(backend_, x, step, a);
   }
 
  private:
@@ -68,7 +68,7 @@ ModelConfig starcoder2_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_starcoder2(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_starcoder2(ModelConfig config, Loader& load) {
   return std::make_unique<Starcoder2>(std::move(config), load);
 }
 

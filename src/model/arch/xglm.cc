@@ -73,7 +73,7 @@ class Xglm final : public Decoder {
                             cache_of(step, i), layer_in_group(i), a, delta, x);
       layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
     }
-    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+    return head_.apply(backend_, x, step, a);
   }
 
  private:
@@ -95,7 +95,7 @@ ModelConfig xglm_config(ConfigReader& reader) {
   return config;
 }
 
-std::unique_ptr<Decoder> load_xglm(ModelConfig config, Loader& load) {
+std::unique_ptr<LoadedModel> load_xglm(ModelConfig config, Loader& load) {
   return std::make_unique<Xglm>(std::move(config), load);
 }
 

@@ -49,6 +49,8 @@ class Activations {
   Buffer expert_gate, expert_up;         ///< [rows, expert_hidden]
   Buffer expert_parts;                   ///< [rows, expert_parts]
   std::vector<LinearTask> router_tasks;  ///< a list that steps make anew
+  /// Of the last step, the vectors that were asked for: a part of `delta`.
+  Tensor embedded;
   // These hold up to max_logit_rows rows.
   Buffer last;    ///< [logit rows, embedding]
   Buffer logits;  ///< [logit rows, vocab]

@@ -7,6 +7,7 @@
 #include "model/blocks/activations.h"
 #include "model/blocks/linear.h"
 #include "model/blocks/norm.h"
+#include "model/model.h"
 
 namespace headrace {
 
@@ -27,10 +28,9 @@ struct OutputHead {
   float soft_cap = 0;            ///< 0: none
   float scale = 1.0F;            ///< logits are multiplied by it, before the cap
 
-  /// Logits [rows.size(), vocab] of the wanted rows of x [.., embedding], in a.logits.
-  /// num_top: see StepInput.
-  Tensor apply(Backend& backend, const Tensor& x, std::span<const int32_t> rows, int32_t num_top,
-               Activations& a) const;
+  /// What the step wants of x [.., embedding], the last layer's output: a.embedded, and logits
+  /// [logit_rows.size(), vocab] in a.logits, which are returned. Overwrites a.delta.
+  Tensor apply(Backend& backend, const Tensor& x, const StepInput& step, Activations& a) const;
 };
 
 }  // namespace headrace

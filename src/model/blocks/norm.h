@@ -55,6 +55,13 @@ struct HeadLayerNorm {
 
 using Norm = std::variant<RmsNorm, LayerNorm>;
 
+/// x becomes its norm, row by row.
+inline void apply_norm(Backend& backend, const Norm& norm, const Tensor& x) {
+  if (const auto* layer = std::get_if<LayerNorm>(&norm)) return layer->apply(backend, x, x);
+  const auto& rms = std::get<RmsNorm>(norm);
+  backend.rms_norm(x, rms.weight.view(), rms.eps, x);
+}
+
 /// The normed rows as the input of products.
 inline LinearInput normed_input(const Norm& norm, const Tensor& x) {
   return std::visit([&](const auto& one) { return one.input(x); }, norm);

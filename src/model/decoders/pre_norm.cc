@@ -66,7 +66,7 @@ class PreNormDecoder final : public Decoder {
         layer.mlp.apply(backend_, normed, a, delta, x);
       }
     }
-    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+    return head_.apply(backend_, x, step, a);
   }
 
  private:

@@ -62,7 +62,7 @@ class SandwichDecoder final : public Decoder {
       layer.mlp.apply(backend_, layer.mlp_norm.input(x), a, delta, Tensor());
       layer.mlp_post_norm.add_to(backend_, x, delta);
     }
-    return head_.apply(backend_, x, step.logit_rows, step.num_top, a);
+    return head_.apply(backend_, x, step, a);
   }
 
  private:

@@ -138,6 +138,8 @@ std::vector<std::string> spellings(const std::string& name) {
     out.push_back(name.substr(kOuter.size()));
     out.push_back("model." + name.substr(kOuter.size()));
   }
+  constexpr std::string_view kBert = "bert.";  // around it where it has a head
+  if (name.starts_with(kBert)) out.push_back(name.substr(kBert.size()));
   out.push_back("model." + name);
   out.push_back("transformer." + name);
   return out;
@@ -266,6 +268,7 @@ Metadata make_metadata(const HfModel& model, const Architecture& architecture,
   model.write_keys(metadata, texts);
   add_hf_sampling(directory.generation_config(), metadata);
   add_hf_special_ids(directory.generation_config(), directory.config(), metadata);
+  add_hf_pooling(directory.directory(), architecture.gguf_name, metadata);
   if (auto source = hf_chat_template(directory.directory())) {
     set_text("tokenizer.chat_template", std::move(*source));
   }

@@ -328,5 +328,85 @@ TEST_F(HfCheckpointTest, MutantsOfTheConfig) {
   EXPECT_LT(num_refused, 1500U);
 }
 
+json bert_json(const std::string& architecture) {
+  return {{"architectures", {architecture}},
+          {"hidden_size", kWidth},
+          {"intermediate_size", kHidden},
+          {"num_hidden_layers", 1},
+          {"num_attention_heads", 2},
+          {"max_position_embeddings", 16},
+          {"vocab_size", kVocab},
+          {"hidden_act", "gelu"},
+          {"layer_norm_eps", 1e-12},
+          {"position_embedding_type", "absolute"}};
+}
+
+/// `prefix`: "" or "bert.", as around a head.
+SafetensorsBuilder bert_tensors(const std::string& prefix, bool has_head) {
+  SafetensorsBuilder file;
+  const auto linear = [&](const std::string& name, int64_t rows, int64_t cols) {
+    file.add_f32(name + ".weight", {rows, cols}, counting(rows * cols));
+    file.add_f32(name + ".bias", {rows}, counting(rows));
+  };
+  const auto norm = [&](const std::string& name) {
+    file.add_f32(name + ".weight", {kWidth}, counting(kWidth, 50));
+    file.add_f32(name + ".bias", {kWidth}, counting(kWidth));
+  };
+  const std::string layer = prefix + "encoder.layer.0.";
+  const std::string words = prefix + "embeddings.";
+  file.add_f32(words + "word_embeddings.weight", {kVocab, kWidth}, counting(kVocab * kWidth));
+  file.add_f32(words + "position_embeddings.weight", {16, kWidth}, counting(16 * kWidth));
+  file.add_f32(words + "token_type_embeddings.weight", {2, kWidth}, counting(2 * kWidth));
+  norm(words + "LayerNorm");
+  for (const char* name : {"self.query", "self.key", "self.value", "output.dense"}) {
+    linear(layer + "attention." + name, kWidth, kWidth);
+  }
+  norm(layer + "attention.output.LayerNorm");
+  linear(layer + "intermediate.dense", kHidden, kWidth);
+  linear(layer + "output.dense", kWidth, kHidden);
+  norm(layer + "output.LayerNorm");
+  linear(prefix + "pooler.dense", kWidth, kWidth);
+  if (has_head) linear("classifier", 1, kWidth);
+  return file;
+}
+
+TEST_F(HfCheckpointTest, EncodersAndWhatSentenceTransformersSayOfThem) {
+  const auto info_of = [&] {
+    const auto opened = open_or_throw();
+    const auto backend = make_cpu_backend({.isa = Isa::reference, .num_threads = 1});
+    auto loaded = load_model(*opened, *backend, {});
+    if (!loaded.ok()) throw std::runtime_error(loaded.error().to_string());
+    return (*loaded)->info();
+  };
+  write_model(bert_json("BertModel"), bert_tensors("", false));
+  EXPECT_TRUE(info_of().is_encoder);
+  EXPECT_EQ(info_of().pooling, Pooling::mean) << "which most are trained with";
+  EXPECT_TRUE(info_of().normalizes);
+  EXPECT_EQ(info_of().num_classes, 0);
+  fs::create_directories(folder_ / "1_Pooling");
+  write("1_Pooling/config.json",
+        R"({"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false})");
+  write("modules.json", R"([{"type":"sentence_transformers.models.Transformer"}])");
+  EXPECT_EQ(info_of().pooling, Pooling::cls);
+  EXPECT_FALSE(info_of().normalizes);
+  write("modules.json", R"([{"type":"a.Transformer"},{"type":"a.Normalize"},5,{"type":7},{}])");
+  EXPECT_TRUE(info_of().normalizes);
+  write("1_Pooling/config.json", "{");
+  write("modules.json", "[[[");
+  EXPECT_EQ(info_of().pooling, Pooling::mean);
+  write_model(bert_json("BertForSequenceClassification"), bert_tensors("bert.", true));
+  EXPECT_EQ(info_of().num_classes, 1);
+}
+
+TEST_F(HfCheckpointTest, EncodersOfOtherKindsAreRefused) {
+  for (const json& change : {json{{"hidden_act", "relu"}}, json{{"is_decoder", true}},
+                             json{{"position_embedding_type", "relative_key"}}}) {
+    json config = bert_json("BertModel");
+    config.merge_patch(change);
+    write_model(config, bert_tensors("", false));
+    EXPECT_NE(error_text().find(change.begin().key()), std::string::npos) << error_text();
+  }
+}
+
 }  // namespace
 }  // namespace headrace

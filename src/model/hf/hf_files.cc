@@ -93,6 +93,36 @@ std::optional<std::string> hf_chat_template(const ModelDirectory& directory) {
   return default_of(*found);
 }
 
+void add_hf_pooling(const ModelDirectory& directory, std::string_view architecture,
+                    Metadata& metadata) {
+  // The numbers of llama.cpp's llama_pooling_type.
+  constexpr std::pair<const char*, int64_t> kModes[] = {{"pooling_mode_mean_tokens", 1},
+                                                        {"pooling_mode_cls_token", 2},
+                                                        {"pooling_mode_lasttoken", 3}};
+  const std::string prefix = std::string(architecture) + ".";
+  if (const auto file = directory.open_optional("1_Pooling/config.json");
+      file.ok() && file->has_value()) {
+    const json config = parse_object(text_of(**file));
+    for (const auto& [name, type] : kModes) {
+      const auto found = config.find(name);
+      if (found != config.end() && *found == true) metadata.set(prefix + "pooling_type", type);
+    }
+  }
+  const auto file = directory.open_optional("modules.json");
+  if (!file.ok() || !file->has_value()) return;
+  const std::string_view text = text_of(**file);
+  if (text.size() > kLongestFile || json_depth(text) > kDeepestFile) return;
+  const json modules = json::parse(text, nullptr, false);
+  if (!modules.is_array()) return;
+  bool normalizes = false;
+  for (const json& module : modules) {
+    const auto type = module.is_object() ? module.find("type") : module.end();
+    if (!module.is_object() || type == module.end() || !type->is_string()) continue;
+    normalizes |= type->get_ref<const std::string&>().ends_with("Normalize");
+  }
+  metadata.set(prefix + "normalize_embeddings", normalizes);
+}
+
 std::string name_of_hf_directory(const ModelDirectory& directory) {
   std::error_code error;
   const fs::path path = fs::canonical(directory.path(), error);

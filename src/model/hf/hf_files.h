@@ -25,6 +25,12 @@ void add_hf_special_ids(std::string_view generation_config, std::string_view con
 /// where there is none.
 std::optional<std::string> hf_chat_template(const ModelDirectory& directory);
 
+/// Sets "<architecture>.pooling_type" and "<architecture>.normalize_embeddings" as the files of
+/// sentence-transformers say, 1_Pooling/config.json and modules.json; nothing where they are
+/// absent.
+void add_hf_pooling(const ModelDirectory& directory, std::string_view architecture,
+                    Metadata& metadata);
+
 /// "org/name" in Hugging Face's cache, else the directory's own name.
 std::string name_of_hf_directory(const ModelDirectory& directory);
 

@@ -10,12 +10,14 @@ namespace headrace::server {
 
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-// Generating: each one's JSON is a Protocol of api/.
+// That run a model: each one's JSON is a Protocol of api/.
 void chat_completions(ServerState& state, ExchangePtr exchange);
 void completions(ServerState& state, ExchangePtr exchange);
 void responses(ServerState& state, ExchangePtr exchange);
 void messages(ServerState& state, ExchangePtr exchange);
 void llama_completion(ServerState& state, ExchangePtr exchange);
+void embeddings(ServerState& state, ExchangePtr exchange);
+void rerank(ServerState& state, ExchangePtr exchange);
 
 void count_tokens(ServerState& state, ExchangePtr exchange);
 void tokenize(ServerState& state, ExchangePtr exchange);

@@ -1,5 +1,6 @@
 // GET /explain/{id}: where the time of a request went.
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
