@@ -17,6 +17,7 @@
 #include "bindings/python/native/conversation.h"
 #include "bindings/python/native/convert.h"
 #include "bindings/python/native/local_model.h"
+#include "text/breaker_tokens.h"
 
 namespace headrace::python {
 namespace {
