@@ -152,6 +152,22 @@ std::vector<int64_t> ConfigReader::optional_ints(std::string_view name) {
   return take(metadata_.get_ints(key(name))).value_or(std::vector<int64_t>());
 }
 
+std::vector<bool> ConfigReader::layer_flags(std::string_view name, int64_t num_layers) {
+  const std::vector<int64_t> given = optional_ints(name);
+  if (!given.empty() && static_cast<int64_t>(given.size()) != num_layers) {
+    fail(ErrorCode::corrupt_data, name, layer_count_fault(num_layers, given.size()));
+    return {};
+  }
+  std::vector<bool> flags;
+  for (const int64_t flag : given) flags.push_back(flag != 0);
+  return flags;
+}
+
+std::string layer_count_fault(int64_t num_layers, size_t found) {
+  return "expected one entry for each of the " + std::to_string(num_layers) + " layers, found " +
+         std::to_string(found);
+}
+
 std::optional<Pooling> read_pooling(ConfigReader& reader) {
   switch (reader.optional_int("pooling_type", 0, 4, 0)) {
     case 1:
@@ -221,19 +237,16 @@ void read_window_layers(ConfigReader& reader, ModelConfig& config, int64_t defau
   // then.
   constexpr int64_t kMaxPeriod = 4096;
   constexpr std::string_view kKey = "attention.sliding_window_pattern";
-  const std::vector<int64_t> flags = reader.optional_ints(kKey);
+  const std::vector<bool> flags = reader.layer_flags(kKey, config.num_layers);
   const int64_t period =
       flags.empty() ? reader.optional_int(kKey, 1, kMaxPeriod, default_period) : 0;
-  if (period == 0 && static_cast<int64_t>(flags.size()) != config.num_layers) {
-    reader.fail(ErrorCode::corrupt_data, kKey,
-                "expected one entry for each of the " + std::to_string(config.num_layers) +
-                    " layers, found " + std::to_string(flags.size()));
-    return;
+  if (flags.empty() && period == 0) {
+    return reader.fail(ErrorCode::corrupt_data, kKey, layer_count_fault(config.num_layers, 0));
   }
   for (int64_t i = 0; i < config.num_layers; ++i) {
     const auto at = static_cast<size_t>(i);
     config.is_window_layer[at] =
-        config.window > 0 && (period > 0 ? (i + 1) % period != 0 : flags[at] != 0);
+        config.window > 0 && (period > 0 ? (i + 1) % period != 0 : flags[at]);
   }
 }
 

@@ -68,8 +68,10 @@ class ConfigReader {
   double optional_float(std::string_view name, double min, double missing);
   bool optional_bool(std::string_view name, bool missing);
   std::string optional_string(std::string_view name, std::string_view missing);
-  /// An integer array; empty if missing or a single integer.
-  std::vector<int64_t> optional_ints(std::string_view name);
+
+  /// A flag for each of `num_layers` layers; empty if missing or a single integer. Errors: another
+  /// count.
+  std::vector<bool> layer_flags(std::string_view name, int64_t num_layers);
 
   /// The full key, for messages.
   std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
@@ -79,6 +81,8 @@ class ConfigReader {
  private:
   template <class T>
   std::optional<T> take(Result<std::optional<T>> result);
+  /// An integer array; empty if missing or a single integer.
+  std::vector<int64_t> optional_ints(std::string_view name);
   void missing(std::string_view name);
   int64_t in_range(std::string_view name, int64_t value, int64_t min, int64_t max);
   double in_range(std::string_view name, double value, double min);
@@ -87,6 +91,9 @@ class ConfigReader {
   std::string architecture_;
   std::optional<Error> error_;
 };
+
+/// What is wrong with a list that should have an entry for each layer.
+std::string layer_count_fault(int64_t num_layers, size_t found);
 
 /// How positions reach a model.
 enum class PositionKind : uint8_t {

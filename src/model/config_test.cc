@@ -63,6 +63,17 @@ TEST(Gemma3Config, ThePeriodMayExceedTheLayers) {
   EXPECT_EQ(error_of(metadata).where, "gemma3.attention.sliding_window_pattern");
 }
 
+TEST(Gemma3Config, FlagsOfLayersAreOneALayer) {
+  Metadata metadata = gemma3_metadata();
+  metadata.set("gemma3.block_count", int64_t{3});
+  metadata.set("gemma3.attention.sliding_window_pattern", std::vector<int64_t>{1, 0, 1});
+  EXPECT_EQ(config_of(metadata).is_window_layer, (std::vector<bool>{true, false, true}));
+  metadata.set("gemma3.attention.sliding_window_pattern", std::vector<int64_t>{1, 0});
+  const Error error = error_of(metadata);
+  EXPECT_EQ(error.where, "gemma3.attention.sliding_window_pattern");
+  EXPECT_EQ(error.message, "expected one entry for each of the 3 layers, found 2");
+}
+
 TEST(Config, ContextsEndWithTheLastInt32) {
   Metadata metadata = gemma3_metadata();
   metadata.set("gemma3.context_length", int64_t{INT32_MAX});

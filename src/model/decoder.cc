@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 namespace headrace {
@@ -79,6 +80,12 @@ AttentionBlock Decoder::load_attention(Loader& load, int64_t index) const {
                 .window = is_window(static_cast<size_t>(index)) ? config_.window : 0,
                 .causal = true};
   return out;
+}
+
+void Decoder::load_head_norms(Loader& load, int64_t index, AttentionBlock& attention) const {
+  std::tie(attention.q_norm, attention.k_norm) = load.head_norms(
+      layer_tensor(index, "attn_q_norm"), layer_tensor(index, "attn_k_norm"),
+      {.head_dim = config_.head_dim, .rope_dims = config_.rope.dims}, config_.norm_eps);
 }
 
 void Decoder::load_row_norms(Loader& load, int64_t index, AttentionBlock& attention) const {

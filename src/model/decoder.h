@@ -31,6 +31,9 @@ class Decoder : public LoadedModel {
   /// file has "attn_qkv", q, k and v are taken out of it.
   AttentionBlock load_attention(Loader& load, int64_t index) const;
 
+  /// Norms of queries and keys over each head, "attn_q_norm" and "attn_k_norm".
+  void load_head_norms(Loader& load, int64_t index, AttentionBlock& attention) const;
+
   /// Norms of queries and keys over all heads together, "attn_q_norm" and "attn_k_norm".
   void load_row_norms(Loader& load, int64_t index, AttentionBlock& attention) const;
 

@@ -49,6 +49,25 @@ void LoadedModel::set_up() {
       std::make_unique<Activations>(backend_, activation_sizes_of(config_, vocab_size()));
 }
 
+Mlp LoadedModel::load_mlp(Loader& load, int64_t index, Activation activation) const {
+  const int64_t embedding = config_.embedding_length;
+  const int64_t hidden = config_.feed_forward_length;
+  return {.up = load.linear(layer_tensor(index, "ffn_up"), hidden, embedding),
+          .down = load.linear(layer_tensor(index, "ffn_down"), embedding, hidden),
+          .activation = activation,
+          .scale = config_.residual_scale};
+}
+
+GatedMlp LoadedModel::load_gated_mlp(Loader& load, int64_t index, Activation activation) const {
+  Mlp plain = load_mlp(load, index, activation);
+  return {.gate = load.linear(layer_tensor(index, "ffn_gate"), config_.feed_forward_length,
+                              config_.embedding_length),
+          .up = std::move(plain.up),
+          .down = std::move(plain.down),
+          .activation = activation,
+          .scale = config_.residual_scale};
+}
+
 Result<void> LoadedModel::check_weights() const {
   if (files_ == nullptr) return {};
   return files_->check_unchanged();

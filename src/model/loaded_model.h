@@ -12,6 +12,7 @@
 
 #include "model/blocks/activations.h"
 #include "model/blocks/embedding.h"
+#include "model/blocks/mlp.h"
 #include "model/cache_groups.h"
 #include "model/config.h"
 #include "model/loader.h"
@@ -52,6 +53,11 @@ class LoadedModel : public Model {
 
   /// Once `embedding_` is there.
   void set_up();
+
+  /// The feed-forward block of layer `index`: "ffn_up" and "ffn_down".
+  Mlp load_mlp(Loader& load, int64_t index, Activation activation) const;
+  /// The gated one: "ffn_gate" too.
+  GatedMlp load_gated_mlp(Loader& load, int64_t index, Activation activation) const;
 
   /// The cache of layer `index` in this step and its place there.
   const StepCache& cache_of(const StepInput& step, size_t index) const {

@@ -50,15 +50,8 @@ void read_moe(ConfigReader& reader, const MoeDefaults& defaults, ModelConfig& co
       reader.optional_int("leading_dense_block_count", 0, config.num_layers, 0);
   config.is_moe_layer.assign(static_cast<size_t>(config.num_layers), true);
   std::fill_n(config.is_moe_layer.begin(), num_dense, false);
-  const std::vector<int64_t> flags = reader.optional_ints("expert_layers");
-  if (flags.empty()) return;
-  if (static_cast<int64_t>(flags.size()) != config.num_layers) {
-    reader.fail(ErrorCode::corrupt_data, "expert_layers",
-                "expected one entry for each of the " + std::to_string(config.num_layers) +
-                    " layers, found " + std::to_string(flags.size()));
-    return;
-  }
-  for (size_t i = 0; i < flags.size(); ++i) config.is_moe_layer[i] = flags[i] != 0;
+  const std::vector<bool> flags = reader.layer_flags("expert_layers", config.num_layers);
+  if (!flags.empty()) config.is_moe_layer = flags;
 }
 
 }  // namespace headrace

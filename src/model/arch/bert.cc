@@ -24,7 +24,6 @@ class Bert final : public Encoder {
  public:
   Bert(ModelConfig config, Loader& load) : Encoder(std::move(config), load) {
     const int64_t embedding = config_.embedding_length;
-    const int64_t hidden = config_.feed_forward_length;
     const float eps = config_.norm_eps;
     positions_ = load.linear("position_embd", config_.context_length, embedding);
     token_types_ = load.table("token_types", embedding);
@@ -33,9 +32,7 @@ class Bert final : public Encoder {
       BertLayer& layer = layers_.emplace_back();
       layer.attention = load_attention(load, i);
       layer.attention_norm = load.layer_norm(layer_tensor(i, "attn_output_norm"), embedding, eps);
-      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
-      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
-      layer.mlp.activation = Activation::gelu;
+      layer.mlp = load_mlp(load, i, Activation::gelu);
       layer.mlp_norm = load.layer_norm(layer_tensor(i, "layer_output_norm"), embedding, eps);
     }
   }

@@ -3,11 +3,9 @@
 // Face files keep projections as [in, out].
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "model/architecture.h"
-#include "model/blocks/absolute_positions.h"
-#include "model/blocks/mlp.h"
+#include "model/decoders/ungated.h"
 #include "model/hf/hf_activation.h"
 
 namespace headrace {
@@ -29,53 +27,6 @@ constexpr std::array kGpt2Names = {
     HfName{"transformer.h.#.attn.masked_bias", "", HfChange::skip},
 };
 
-struct Gpt2Layer {
-  Norm attention_norm;
-  AttentionBlock attention;
-  Norm mlp_norm;
-  Mlp mlp;
-};
-
-class Gpt2 final : public Decoder {
- public:
-  Gpt2(ModelConfig config, Loader& load) : Decoder(std::move(config), load) {
-    const int64_t embedding = config_.embedding_length;
-    const int64_t hidden = config_.feed_forward_length;
-    positions_.table = load.matrix("position_embd", config_.context_length, embedding);
-    for (int64_t i = 0; i < config_.num_layers; ++i) {
-      Gpt2Layer& layer = layers_.emplace_back();
-      layer.attention_norm = load_norm(load, layer_tensor(i, "attn_norm"));
-      layer.attention = load_attention(load, i);
-      layer.mlp_norm = load_norm(load, layer_tensor(i, "ffn_norm"));
-      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
-      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
-      layer.mlp.activation = config_.activation;
-    }
-  }
-
-  Tensor forward(const StepInput& step) override {
-    Activations& a = *activations_;
-    const auto rows = static_cast<int64_t>(step.tokens.size());
-    const Tensor x = a.x.view(rows);
-    const Tensor delta = a.delta.view(rows);
-
-    embedding_.apply(backend_, step.tokens, x);
-    positions_.add_to(backend_, step.positions, x, delta);
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      if (is_unwanted(step)) return {};
-      const Gpt2Layer& layer = layers_[i];
-      layer.attention.apply(backend_, normed_input(layer.attention_norm, x), Tensor(),
-                            cache_of(step, i), layer_in_group(i), a, delta, x);
-      layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
-    }
-    return head_.apply(backend_, x, step, a);
-  }
-
- private:
-  AbsolutePositions positions_;
-  std::vector<Gpt2Layer> layers_;
-};
-
 ModelConfig gpt2_config(ConfigReader& reader) {
   ModelConfig config = read_decoder_config(reader, "gpt2", NormKind::layer, PositionKind::absolute);
   config.activation = read_activation(reader, Activation::gelu_tanh);
@@ -83,7 +34,9 @@ ModelConfig gpt2_config(ConfigReader& reader) {
 }
 
 std::unique_ptr<LoadedModel> load_gpt2(ModelConfig config, Loader& load) {
-  return std::make_unique<Gpt2>(std::move(config), load);
+  AbsolutePositions learned{
+      load.matrix("position_embd", config.context_length, config.embedding_length)};
+  return load_ungated(std::move(config), load, std::move(learned));
 }
 
 void read_hf_gpt2(HfModel& model) {

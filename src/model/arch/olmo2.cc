@@ -27,16 +27,13 @@ class Olmo2 final : public Decoder {
  public:
   Olmo2(ModelConfig config, Loader& load) : Decoder(std::move(config), load) {
     const int64_t embedding = config_.embedding_length;
-    const int64_t hidden = config_.feed_forward_length;
     const float eps = config_.norm_eps;
     for (int64_t i = 0; i < config_.num_layers; ++i) {
       Olmo2Layer& layer = layers_.emplace_back();
       layer.attention = load_attention(load, i);
       load_row_norms(load, i, layer.attention);
       layer.attention_post_norm = load.norm(layer_tensor(i, "post_attention_norm"), embedding, eps);
-      layer.mlp.gate = load.linear(layer_tensor(i, "ffn_gate"), hidden, embedding);
-      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
-      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
+      layer.mlp = load_gated_mlp(load, i, Activation::silu);
       layer.mlp_post_norm = load.norm(layer_tensor(i, "post_ffw_norm"), embedding, eps);
     }
   }

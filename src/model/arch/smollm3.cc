@@ -17,16 +17,10 @@ constexpr double kSmolLm3Theta = 2'000'000;
 ModelConfig smollm3_config(ConfigReader& reader) {
   ModelConfig config = read_decoder_config(reader, "smollm3");
   if (config.window > 0) read_window_layers(reader, config, 0);
-  const std::vector<int64_t> flags = reader.optional_ints("rope.layers");
-  if (!flags.empty() && static_cast<int64_t>(flags.size()) != config.num_layers) {
-    reader.fail(ErrorCode::corrupt_data, "rope.layers",
-                "expected one entry for each of the " + std::to_string(config.num_layers) +
-                    " layers, found " + std::to_string(flags.size()));
-    return config;
-  }
+  config.has_positions = reader.layer_flags("rope.layers", config.num_layers);
+  if (!config.has_positions.empty()) return config;
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    config.has_positions.push_back(flags.empty() ? (i + 1) % kUsualInterval != 0
-                                                 : flags[static_cast<size_t>(i)] != 0);
+    config.has_positions.push_back((i + 1) % kUsualInterval != 0);
   }
   return config;
 }
@@ -54,9 +48,7 @@ void read_hf_smollm3(HfModel& model) {
   const int64_t layers = config.integer("num_hidden_layers").value_or(0);
   const std::vector<int64_t> given = config.integers("no_rope_layers");
   if (!given.empty() && static_cast<int64_t>(given.size()) != layers) {
-    return config.fail("no_rope_layers", "expected one entry for each of the " +
-                                             std::to_string(layers) + " layers, found " +
-                                             std::to_string(given.size()));
+    return config.fail("no_rope_layers", layer_count_fault(layers, given.size()));
   }
   std::vector<int64_t> flags;
   for (int64_t i = 0; i < layers && i < kMostLayers; ++i) {

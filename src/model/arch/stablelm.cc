@@ -27,17 +27,13 @@ struct StableLmLayer {
 class StableLm final : public Decoder {
  public:
   StableLm(ModelConfig config, Loader& load) : Decoder(std::move(config), load) {
-    const int64_t embedding = config_.embedding_length;
-    const int64_t hidden = config_.feed_forward_length;
     for (int64_t i = 0; i < config_.num_layers; ++i) {
       StableLmLayer& layer = layers_.emplace_back();
       layer.attention_norm = load_norm(load, layer_tensor(i, "attn_norm"));
       layer.attention = load_attention(load, i);
-      if (load.has(layer_tensor(i, "attn_q_norm"))) load_head_norms(load, i, layer.attention);
+      if (load.has(layer_tensor(i, "attn_q_norm"))) load_layer_norms(load, i, layer.attention);
       if (!config_.is_parallel) layer.mlp_norm = load_norm(load, layer_tensor(i, "ffn_norm"));
-      layer.mlp.gate = load.linear(layer_tensor(i, "ffn_gate"), hidden, embedding);
-      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
-      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
+      layer.mlp = load_gated_mlp(load, i, Activation::silu);
     }
   }
 
@@ -70,7 +66,7 @@ class StableLm final : public Decoder {
   }
 
  private:
-  void load_head_norms(Loader& load, int64_t index, AttentionBlock& attention) const {
+  void load_layer_norms(Loader& load, int64_t index, AttentionBlock& attention) const {
     const float eps = config_.norm_eps;
     const int64_t dim = config_.head_dim;
     attention.q_layer_norm =

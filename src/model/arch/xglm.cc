@@ -3,11 +3,9 @@
 #include <array>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "model/architecture.h"
-#include "model/blocks/absolute_positions.h"
-#include "model/blocks/mlp.h"
+#include "model/decoders/ungated.h"
 #include "model/hf/hf_activation.h"
 
 namespace headrace {
@@ -33,54 +31,6 @@ constexpr std::array kXglmNames = {
     HfName{"model.embed_positions.weights", "", HfChange::skip},
 };
 
-struct XglmLayer {
-  Norm attention_norm;
-  AttentionBlock attention;
-  Norm mlp_norm;
-  Mlp mlp;
-};
-
-class Xglm final : public Decoder {
- public:
-  Xglm(ModelConfig config, Loader& load) : Decoder(std::move(config), load) {
-    const int64_t embedding = config_.embedding_length;
-    const int64_t hidden = config_.feed_forward_length;
-    positions_.table = load.made_matrix(
-        "sinusoids", sinusoids(kXglmOffset, config_.context_length, embedding), embedding);
-    for (int64_t i = 0; i < config_.num_layers; ++i) {
-      XglmLayer& layer = layers_.emplace_back();
-      layer.attention_norm = load_norm(load, layer_tensor(i, "attn_norm"));
-      layer.attention = load_attention(load, i);
-      layer.mlp_norm = load_norm(load, layer_tensor(i, "ffn_norm"));
-      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
-      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
-      layer.mlp.activation = config_.activation;
-    }
-  }
-
-  Tensor forward(const StepInput& step) override {
-    Activations& a = *activations_;
-    const auto rows = static_cast<int64_t>(step.tokens.size());
-    const Tensor x = a.x.view(rows);
-    const Tensor delta = a.delta.view(rows);
-
-    embedding_.apply(backend_, step.tokens, x);
-    positions_.add_to(backend_, step.positions, x, delta);
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      if (is_unwanted(step)) return {};
-      const XglmLayer& layer = layers_[i];
-      layer.attention.apply(backend_, normed_input(layer.attention_norm, x), Tensor(),
-                            cache_of(step, i), layer_in_group(i), a, delta, x);
-      layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
-    }
-    return head_.apply(backend_, x, step, a);
-  }
-
- private:
-  AbsolutePositions positions_;
-  std::vector<XglmLayer> layers_;
-};
-
 ModelConfig xglm_config(ConfigReader& reader) {
   constexpr int64_t kMostTableElements = int64_t{1} << 28;
   ModelConfig config = read_decoder_config(reader, "xglm", NormKind::layer, PositionKind::absolute);
@@ -96,7 +46,10 @@ ModelConfig xglm_config(ConfigReader& reader) {
 }
 
 std::unique_ptr<LoadedModel> load_xglm(ModelConfig config, Loader& load) {
-  return std::make_unique<Xglm>(std::move(config), load);
+  const int64_t width = config.embedding_length;
+  AbsolutePositions made{
+      load.made_matrix("sinusoids", sinusoids(kXglmOffset, config.context_length, width), width)};
+  return load_ungated(std::move(config), load, std::move(made));
 }
 
 void read_hf_xglm(HfModel& model) {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "model/blocks/moe.h"
@@ -29,11 +28,7 @@ class PreNormDecoder final : public Decoder {
       PreNormLayer& layer = layers_.emplace_back();
       layer.attention_norm = load.norm(layer_tensor(i, "attn_norm"), embedding, eps);
       layer.attention = load_attention(load, i);
-      if (traits.has_head_norms) {
-        std::tie(layer.attention.q_norm, layer.attention.k_norm) =
-            load.head_norms(layer_tensor(i, "attn_q_norm"), layer_tensor(i, "attn_k_norm"),
-                            {.head_dim = config_.head_dim, .rope_dims = config_.rope.dims}, eps);
-      }
+      if (traits.has_head_norms) load_head_norms(load, i, layer.attention);
       if (traits.has_row_norms) load_row_norms(load, i, layer.attention);
       layer.mlp_norm = load.norm(layer_tensor(i, "ffn_norm"), embedding, eps);
       if (config_.has_experts(static_cast<size_t>(i))) {
@@ -41,7 +36,8 @@ class PreNormDecoder final : public Decoder {
         layer.experts->activation = traits.activation;
         layer.experts->scale = config_.residual_scale;
       } else {
-        layer.mlp = load_mlp(load, i, traits);
+        layer.mlp = traits.is_gate_fused ? load_fused_mlp(load, i, traits.activation)
+                                         : load_gated_mlp(load, i, traits.activation);
       }
     }
   }
@@ -70,23 +66,16 @@ class PreNormDecoder final : public Decoder {
   }
 
  private:
-  GatedMlp load_mlp(Loader& load, int64_t index, const PreNormTraits& traits) const {
+  GatedMlp load_fused_mlp(Loader& load, int64_t index, Activation activation) const {
     const int64_t embedding = config_.embedding_length;
     const int64_t hidden = config_.feed_forward_length;
-    GatedMlp mlp;
-    mlp.activation = traits.activation;
-    mlp.scale = config_.residual_scale;
-    if (traits.is_gate_fused) {
-      const std::array sizes = {hidden, hidden};
-      auto parts = load.fused_linear(layer_tensor(index, "ffn_up"), sizes, embedding);
-      mlp.gate = std::move(parts[0]);
-      mlp.up = std::move(parts[1]);
-    } else {
-      mlp.gate = load.linear(layer_tensor(index, "ffn_gate"), hidden, embedding);
-      mlp.up = load.linear(layer_tensor(index, "ffn_up"), hidden, embedding);
-    }
-    mlp.down = load.linear(layer_tensor(index, "ffn_down"), embedding, hidden);
-    return mlp;
+    const std::array sizes = {hidden, hidden};
+    auto parts = load.fused_linear(layer_tensor(index, "ffn_up"), sizes, embedding);
+    return {.gate = std::move(parts[0]),
+            .up = std::move(parts[1]),
+            .down = load.linear(layer_tensor(index, "ffn_down"), embedding, hidden),
+            .activation = activation,
+            .scale = config_.residual_scale};
   }
 
   std::vector<PreNormLayer> layers_;

@@ -1,7 +1,6 @@
 // See sandwich.h.
 #include "model/decoders/sandwich.h"
 
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,23 +23,15 @@ class SandwichDecoder final : public Decoder {
   SandwichDecoder(ModelConfig config, Loader& load, const SandwichTraits& traits)
       : Decoder(std::move(config), load) {
     const int64_t embedding = config_.embedding_length;
-    const int64_t hidden = config_.feed_forward_length;
     const float eps = config_.norm_eps;
     for (int64_t i = 0; i < config_.num_layers; ++i) {
       SandwichLayer& layer = layers_.emplace_back();
       layer.attention_norm = load.norm(layer_tensor(i, "attn_norm"), embedding, eps);
       layer.attention = load_attention(load, i);
-      if (traits.has_head_norms) {
-        std::tie(layer.attention.q_norm, layer.attention.k_norm) =
-            load.head_norms(layer_tensor(i, "attn_q_norm"), layer_tensor(i, "attn_k_norm"),
-                            {.head_dim = config_.head_dim, .rope_dims = config_.rope.dims}, eps);
-      }
+      if (traits.has_head_norms) load_head_norms(load, i, layer.attention);
       layer.attention_post_norm = load.norm(layer_tensor(i, "post_attention_norm"), embedding, eps);
       layer.mlp_norm = load.norm(layer_tensor(i, "ffn_norm"), embedding, eps);
-      layer.mlp.gate = load.linear(layer_tensor(i, "ffn_gate"), hidden, embedding);
-      layer.mlp.up = load.linear(layer_tensor(i, "ffn_up"), hidden, embedding);
-      layer.mlp.down = load.linear(layer_tensor(i, "ffn_down"), embedding, hidden);
-      layer.mlp.activation = Activation::gelu_tanh;
+      layer.mlp = load_gated_mlp(load, i, Activation::gelu_tanh);
       layer.mlp_post_norm = load.norm(layer_tensor(i, "post_ffw_norm"), embedding, eps);
     }
   }

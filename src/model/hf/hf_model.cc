@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "model/config.h"
+
 namespace headrace {
 namespace {
 
@@ -166,8 +168,7 @@ void set_hf_windows(HfModel& model, int64_t window, bool (*is_window)(const HfCo
   const int64_t layers = config.integer("num_hidden_layers").value_or(0);
   if (window <= 0 || layers > kMostLayers) return;
   if (!types.empty() && static_cast<int64_t>(types.size()) != layers) {
-    return config.fail("layer_types", "expected one for each of the " + std::to_string(layers) +
-                                          " layers, found " + std::to_string(types.size()));
+    return config.fail("layer_types", layer_count_fault(layers, types.size()));
   }
   std::vector<int64_t> flags;
   bool any = false;
