@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "model/hf/hf_names.h"
+#include "model/hf/hf_quantization.h"
 #include "model/registry.h"
 
 namespace headrace {
@@ -20,6 +21,9 @@ void check_line(const Error& error) {
 void translate(const Architecture& architecture, std::string_view text) {
   auto config = HfConfig::parse(text, "config.json");
   if (!config.ok()) return check_line(config.error());
+  if (const auto quantization = read_hf_quantization(*config); !quantization.ok()) {
+    return check_line(quantization.error());
+  }
   HfModel model(*config, architecture.gguf_name);
   architecture.read_hf(model);
   if (config->error()) return check_line(*config->error());

@@ -31,7 +31,7 @@ void set_weight_needs(MemoryNeeds& needs, const Checkpoint& checkpoint,
   needs.file_bytes = 0;
   uint64_t widest = 0;  // bytes of a matrix' row as floats
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    if (placement.pack) {
+    if (placement.pack || (tensor.is_made && tensor.shape.size() >= 2)) {
       const uint64_t bytes =
           placement.as_floats ? float_bytes(tensor) : packed_bytes(tensor, placement.quantize);
       needs.weight_bytes = saturating_add(needs.weight_bytes, bytes);

@@ -18,7 +18,8 @@ struct WeightPlacement {
 };
 
 /// Sets weight_bytes, file_bytes and scratch_bytes. Packed weights take about what they have in the
-/// file, or in the formats that they are quantised to.
+/// file, or in the formats that they are quantised to. What no file holds as it is (is_made) is
+/// packed anyhow.
 void set_weight_needs(MemoryNeeds& needs, const Checkpoint& checkpoint,
                       const WeightPlacement& placement);
 

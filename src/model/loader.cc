@@ -132,7 +132,7 @@ std::unique_ptr<Matrix> Loader::pack_rows(const CheckpointTensor& tensor, int64_
                   .data = data,
                   .row_order = options.row_order,
                   .name = tensor.name,
-                  .data_stays = !options_.pack,
+                  .data_stays = !options_.pack && !tensor.is_made,
                   .release = release,
                   .finds_top = options.finds_top,
                   .is_exact = options.is_exact};

@@ -95,6 +95,12 @@ HfConfig HfConfig::object(std::string_view key) const {
   return out;
 }
 
+std::vector<std::string> HfConfig::keys() const {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : json_->items()) out.push_back(key);
+  return out;
+}
+
 HfConfig HfConfig::over(const HfConfig& other) const {
   HfConfig out = *this;
   out.fallback_ = other.json_;

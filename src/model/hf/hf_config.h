@@ -26,6 +26,8 @@ class HfConfig {
   bool is_object(std::string_view key) const;
   /// The object of that name, or an empty one. Errors of its keys are kept by this config.
   HfConfig object(std::string_view key) const;
+  /// The names of this object's members, in order.
+  std::vector<std::string> keys() const;
   /// This config over `other`: keys that this one lacks are read there.
   HfConfig over(const HfConfig& other) const;
 
