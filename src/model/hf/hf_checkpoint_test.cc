@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
@@ -255,6 +256,102 @@ TEST_F(HfCheckpointTest, Conv1dWeightsAreTransposed) {
   EXPECT_EQ(checkpoint->tensors()[0].shape, (std::vector<int64_t>{3, 2}));
   EXPECT_EQ(floats_of(*checkpoint, "blk.0.attn_output.weight"),
             (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+constexpr int64_t kExperts = 3;
+
+/// The experts of mixtral's tensors, apart or together, as [experts, out, in] or the other way.
+enum class ExpertForm : uint8_t { apart, together, transposed };
+
+/// [rows, cols] to [cols, rows].
+std::vector<float> transposed_floats(const std::vector<float>& in, int64_t rows, int64_t cols) {
+  std::vector<float> out(in.size());
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < cols; ++c) {
+      out[static_cast<size_t>(c * rows + r)] = in[static_cast<size_t>(r * cols + c)];
+    }
+  }
+  return out;
+}
+
+SafetensorsBuilder mixtral_tensors(ExpertForm form) {
+  SafetensorsBuilder file;
+  const std::string layer = "model.layers.0.";
+  const std::string experts = layer + (form == ExpertForm::apart ? "block_sparse_moe." : "mlp.");
+  const auto add = [&](const std::string& name, int64_t rows, int64_t cols, float from = 0) {
+    file.add_f32(name + ".weight", {rows, cols}, counting(rows * cols, from));
+  };
+  file.add_f32("model.norm.weight", {kWidth}, counting(kWidth));
+  file.add_f32(layer + "input_layernorm.weight", {kWidth}, counting(kWidth));
+  file.add_f32(layer + "post_attention_layernorm.weight", {kWidth}, counting(kWidth));
+  add("model.embed_tokens", kVocab, kWidth);
+  add("lm_head", kVocab, kWidth);
+  add(layer + "self_attn.q_proj", 8, kWidth);
+  add(layer + "self_attn.k_proj", 4, kWidth);
+  add(layer + "self_attn.v_proj", 4, kWidth);
+  add(layer + "self_attn.o_proj", kWidth, 8);
+  add(experts + "gate", kExperts, kWidth);
+  std::vector<float> gate_up, down;
+  for (int64_t e = 0; e < kExperts; ++e) {
+    const std::string name = experts + "experts." + std::to_string(e) + ".";
+    const auto from = static_cast<float>(100 * e);
+    if (form == ExpertForm::apart) {
+      add(name + "w1", kHidden, kWidth, from);
+      add(name + "w3", kHidden, kWidth, from + 7);
+      add(name + "w2", kWidth, kHidden, from + 13);
+    }
+    std::vector<float> upper = counting(kHidden * kWidth, from);
+    const std::vector<float> lower = counting(kHidden * kWidth, from + 7);
+    upper.insert(upper.end(), lower.begin(), lower.end());
+    std::vector<float> last = counting(kWidth * kHidden, from + 13);
+    if (form == ExpertForm::transposed) {
+      upper = transposed_floats(upper, 2 * kHidden, kWidth);
+      last = transposed_floats(last, kWidth, kHidden);
+    }
+    gate_up.insert(gate_up.end(), upper.begin(), upper.end());
+    down.insert(down.end(), last.begin(), last.end());
+  }
+  const auto shape = [&](int64_t rows, int64_t cols) {
+    return form == ExpertForm::transposed ? std::vector{kExperts, cols, rows}
+                                          : std::vector{kExperts, rows, cols};
+  };
+  if (form != ExpertForm::apart) {
+    file.add_f32(experts + "experts.gate_up_proj", shape(2 * kHidden, kWidth), gate_up);
+    file.add_f32(experts + "experts.down_proj", shape(kWidth, kHidden), down);
+  }
+  return file;
+}
+
+TEST_F(HfCheckpointTest, ExpertsOfALayerInOneTensor) {
+  json config = llama_json();
+  config["architectures"] = {"MixtralForCausalLM"};
+  config["num_local_experts"] = kExperts;
+  config["num_experts_per_tok"] = 2;
+  write_model(config, mixtral_tensors(ExpertForm::apart));
+  ASSERT_EQ(error_text(), "no error");
+  const auto apart = open_or_throw();
+  std::map<std::string, std::vector<float>> expected;
+  for (const std::string name : {"ffn_gate", "ffn_up", "ffn_down"}) {
+    for (int64_t e = 0; e < kExperts; ++e) {
+      const auto one = floats_of(*apart, "blk.0." + name + "." + std::to_string(e) + ".weight");
+      ASSERT_FALSE(one.empty());
+      expected[name].insert(expected[name].end(), one.begin(), one.end());
+    }
+  }
+  for (const ExpertForm form : {ExpertForm::together, ExpertForm::transposed}) {
+    write_model(config, mixtral_tensors(form));
+    EXPECT_EQ(error_text(), "no error");
+    const auto together = open_or_throw();
+    for (const auto& [name, values] : expected) {
+      EXPECT_EQ(floats_of(*together, "blk.0." + name + "_exps.weight"), values) << name;
+    }
+    EXPECT_EQ(together->find("blk.0.ffn_down_exps.weight")->shape,
+              (std::vector<int64_t>{kExperts, kWidth, kHidden}));
+  }
+  config["hidden_size"] = 2 * kWidth;
+  write_model(config, mixtral_tensors(ExpertForm::together));
+  EXPECT_NE(error_text().find("expected matrices of all experts, 16 columns"), std::string::npos)
+      << error_text();
 }
 
 TEST_F(HfCheckpointTest, IntegersAreNoWeights) {

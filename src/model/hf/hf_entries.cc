@@ -9,7 +9,6 @@
 
 #include "checkpoint/quote_name.h"
 #include "model/hf/hf_names.h"
-#include "model/hf/hf_tensor.h"
 
 namespace headrace {
 namespace {
@@ -110,8 +109,20 @@ class HfEntries {
       if (stacks_[place.gguf].emplace(place.row, index).second) return {};
       return at_tensor(index, "is there twice, under different names");
     }
+    if (place.change == HfChange::gate_and_up) return add_gate_and_up(index, place.gguf);
     HEADRACE_TRY(take_place(place.gguf, index));
     return add_entry(place.gguf, place.change, {index});
+  }
+
+  /// Both of the tensors that one holds; `up` is the name of the second.
+  Result<void> add_gate_and_up(uint32_t index, const std::string& up) {
+    constexpr std::string_view kUp = "ffn_up";
+    std::string gate = up;
+    gate.replace(gate.find(kUp), kUp.size(), "ffn_gate");
+    HEADRACE_TRY(take_place(gate, index));
+    HEADRACE_TRY(take_place(up, index));
+    HEADRACE_TRY(add_entry(gate, HfChange::gate_and_up, {index}, ExpertHalf::gate));
+    return add_entry(up, HfChange::gate_and_up, {index}, ExpertHalf::up);
   }
 
   bool is_tied_head(const HfPlace& place) const {
@@ -173,7 +184,8 @@ class HfEntries {
     return add_entry(name, HfChange::stack, std::move(parts));
   }
 
-  Result<void> add_entry(const std::string& name, HfChange change, std::vector<uint32_t> parts) {
+  Result<void> add_entry(const std::string& name, HfChange change, std::vector<uint32_t> parts,
+                         ExpertHalf half = ExpertHalf::gate) {
     const StoredTensor& first = directory_.tensors()[parts.front()];
     HfEntry& entry = entries_.emplace_back();
     entry.tensor.name = name;
@@ -185,11 +197,12 @@ class HfEntries {
     }
     std::vector<const StoredTensor*> stored;
     for (const uint32_t part : parts) stored.push_back(&directory_.tensors()[part]);
-    HEADRACE_ASSIGN(MadeShape made, made_shape(stored, change));
+    const HfChangeContext context = {model_.config().integer("hidden_size").value_or(0), half};
+    HEADRACE_ASSIGN(MadeShape made, made_shape(stored, change, context));
     entry.tensor.format = made.format;
     entry.tensor.shape = std::move(made.shape);
     entry.tensor.is_made = true;
-    entry.made.emplace(HfMade{change, std::move(parts)});
+    entry.made.emplace(HfMade{change, context, std::move(parts)});
     return {};
   }
 
@@ -233,7 +246,7 @@ Result<std::vector<std::byte>> make_hf_tensor(const HfDirectory& directory,
   }
   std::vector<const StoredTensor*> parts;
   for (const uint32_t part : made.parts) parts.push_back(&directory.tensors()[part]);
-  return make_tensor(parts, made.change);
+  return make_tensor(parts, made.change, made.context);
 }
 
 }  // namespace headrace

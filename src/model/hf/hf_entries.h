@@ -13,6 +13,7 @@
 #include "headrace/result.h"
 #include "model/hf/hf_model.h"
 #include "model/hf/hf_quantized.h"
+#include "model/hf/hf_tensor.h"
 
 namespace headrace {
 
@@ -22,6 +23,7 @@ using QuantIndices = std::array<std::optional<uint32_t>, kNumQuantParts>;
 /// What a tensor is made of. Indices are of HfDirectory::tensors().
 struct HfMade {
   HfChange change = HfChange::none;
+  HfChangeContext context = {};
   std::vector<uint32_t> parts;                 ///< none, and not quantised: `bytes` is all there is
   std::optional<QuantIndices> quantized = {};  ///< set for the weight of a quantised module
   mutable std::vector<std::byte> bytes = {};   ///< empty until it is read, and again once released

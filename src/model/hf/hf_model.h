@@ -21,6 +21,10 @@ enum class HfChange : uint8_t {
   transpose,  ///< [in, out] becomes [out, in]
   stack,      ///< vectors, one a head, become the rows of a matrix: the last number is the row
   skip,       ///< nothing reads it
+  /// All experts' [experts, out, in], or [experts, in, out], whichever the model's width says: of
+  /// gates above up projections, which become two tensors, `gguf` being the latter's name.
+  gate_and_up,
+  expert_down,  ///< the same of down projections
 };
 
 /// A rule of names. '#' stands for a number; those of `gguf` are those of `hf`, in order. Both are

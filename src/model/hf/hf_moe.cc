@@ -2,6 +2,7 @@
 #include "model/hf/hf_moe.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,14 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kMostMoeLayers = 4096;
+
+/// Newer versions of transformers keep all experts of a layer in two tensors, and may save them so.
+constexpr std::array kFusedExpertNames = {
+    HfName{"model.layers.#.mlp.experts.gate_up_proj", "blk.#.ffn_up_exps.weight",
+           HfChange::gate_and_up},
+    HfName{"model.layers.#.mlp.experts.down_proj", "blk.#.ffn_down_exps.weight",
+           HfChange::expert_down},
+};
 
 void set_expert_layers(HfModel& model) {
   const HfConfig& config = model.config();
@@ -38,6 +47,7 @@ void read_hf_moe(HfModel& model, bool normalise_by_default) {
   model.set_bool("expert_weights_norm",
                  config.boolean("norm_topk_prob").value_or(normalise_by_default), "norm_topk_prob");
   set_expert_layers(model);
+  model.add_names(kFusedExpertNames);
 }
 
 }  // namespace headrace

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "checkpoint/quote_name.h"
 #include "tensor/half.h"
@@ -106,6 +108,55 @@ std::vector<std::byte> transposed(const std::vector<std::byte>& in, size_t rows,
   return out;
 }
 
+/// How all experts' matrices lie in one tensor.
+struct ExpertLayout {
+  bool is_transposed = false;  ///< [experts, in, out]
+  int64_t rows = 0;            ///< outputs of an expert
+  int64_t cols = 0;
+};
+
+Result<ExpertLayout> expert_layout(const StoredTensor& tensor, HfChange change, int64_t width) {
+  const std::vector<int64_t>& shape = tensor.shape;
+  const bool is_down = change == HfChange::expert_down;
+  if (shape.size() == 3) {
+    // The width is that of a down projection's outputs, and of the others' inputs.
+    const size_t usual = is_down ? 1 : 2;
+    ExpertLayout out{shape[usual] != width, shape[1], shape[2]};
+    if (out.is_transposed) std::swap(out.rows, out.cols);
+    const bool is_wide = (is_down ? out.rows : out.cols) == width;
+    if (is_wide && (is_down || out.rows % 2 == 0)) return out;
+  }
+  std::string found = "[";
+  for (const int64_t dim : shape) found += (found.size() > 1 ? ", " : "") + std::to_string(dim);
+  return tensor_error(tensor, "expected matrices of all experts, " + std::to_string(width) +
+                                  (is_down ? " rows" : " columns and an even number of rows") +
+                                  " each, found shape " + found + "]");
+}
+
+/// All experts' matrices, or the half of their rows that is wanted, one after the other.
+Result<std::vector<std::byte>> make_experts(const StoredTensor& tensor, HfChange change,
+                                            Format format, const HfChangeContext& context) {
+  HEADRACE_ASSIGN(const ExpertLayout layout, expert_layout(tensor, change, context.width));
+  const size_t size = format_traits(format).block_bytes;
+  const auto rows = static_cast<size_t>(layout.rows);
+  const auto cols = static_cast<size_t>(layout.cols);
+  const bool is_half = change == HfChange::gate_and_up;
+  const size_t num_taken = is_half ? rows / 2 : rows;
+  const size_t first = is_half && context.half == ExpertHalf::up ? num_taken : 0;
+  const std::vector<std::byte> all = convert(tensor, format);
+  std::vector<std::byte> out;
+  out.reserve(num_taken * cols * size * static_cast<size_t>(tensor.shape[0]));
+  for (int64_t e = 0; e < tensor.shape[0]; ++e) {
+    const auto begin =
+        all.begin() + static_cast<int64_t>(static_cast<size_t>(e) * rows * cols * size);
+    std::vector<std::byte> one(begin, begin + static_cast<int64_t>(rows * cols * size));
+    if (layout.is_transposed) one = transposed(one, cols, rows, size);
+    const auto taken = one.begin() + static_cast<int64_t>(first * cols * size);
+    out.insert(out.end(), taken, taken + static_cast<int64_t>(num_taken * cols * size));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Format> format_read_as(StoredType type) {
@@ -126,7 +177,8 @@ bool lies_as_it_is(const StoredTensor& tensor, HfChange change) {
   return address % stored_type_bytes(tensor.type) == 0;
 }
 
-Result<MadeShape> made_shape(std::span<const StoredTensor* const> parts, HfChange change) {
+Result<MadeShape> made_shape(std::span<const StoredTensor* const> parts, HfChange change,
+                             const HfChangeContext& context) {
   const StoredTensor& first = *parts.front();
   const auto format = format_read_as(first.type);
   if (!format) {
@@ -159,6 +211,13 @@ Result<MadeShape> made_shape(std::span<const StoredTensor* const> parts, HfChang
       }
       out.shape.insert(out.shape.begin(), static_cast<int64_t>(parts.size()));
       break;
+    case HfChange::gate_and_up:
+    case HfChange::expert_down: {
+      HEADRACE_ASSIGN(const ExpertLayout layout, expert_layout(first, change, context.width));
+      const bool is_half = change == HfChange::gate_and_up;
+      out.shape = {first.shape[0], is_half ? layout.rows / 2 : layout.rows, layout.cols};
+      break;
+    }
     case HfChange::none:
     case HfChange::skip:
       break;
@@ -167,8 +226,8 @@ Result<MadeShape> made_shape(std::span<const StoredTensor* const> parts, HfChang
 }
 
 Result<std::vector<std::byte>> make_tensor(std::span<const StoredTensor* const> parts,
-                                           HfChange change) {
-  HEADRACE_ASSIGN(const MadeShape made, made_shape(parts, change));
+                                           HfChange change, const HfChangeContext& context) {
+  HEADRACE_ASSIGN(const MadeShape made, made_shape(parts, change, context));
   const StoredTensor& first = *parts.front();
   switch (change) {
     case HfChange::add_one:
@@ -186,6 +245,9 @@ Result<std::vector<std::byte>> make_tensor(std::span<const StoredTensor* const> 
       }
       return out;
     }
+    case HfChange::gate_and_up:
+    case HfChange::expert_down:
+      return make_experts(first, change, made.format, context);
     case HfChange::none:
     case HfChange::skip:
       break;

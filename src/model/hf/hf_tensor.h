@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -18,6 +19,15 @@ namespace headrace {
 /// integers.
 std::optional<Format> format_read_as(StoredType type);
 
+/// Which of the tensors that HfChange::gate_and_up makes.
+enum class ExpertHalf : uint8_t { gate, up };
+
+/// What the change needs to know besides.
+struct HfChangeContext {
+  int64_t width = 0;                   ///< of the model: changes of experts
+  ExpertHalf half = ExpertHalf::gate;  ///< gate_and_up
+};
+
 /// Whether the stored bytes are the tensor already: its format, and at an address fit for it.
 bool lies_as_it_is(const StoredTensor& tensor, HfChange change);
 
@@ -25,13 +35,14 @@ bool lies_as_it_is(const StoredTensor& tensor, HfChange change);
 /// or for `stack` the rows in order. Errors: corrupt_data (a shape that the change does not allow,
 /// or parts that differ), unsupported (integers).
 Result<std::vector<std::byte>> make_tensor(std::span<const StoredTensor* const> parts,
-                                           HfChange change);
+                                           HfChange change, const HfChangeContext& context);
 
 /// The shape and format of what make_tensor gives.
 struct MadeShape {
   Format format = Format::f32;
   std::vector<int64_t> shape;
 };
-Result<MadeShape> made_shape(std::span<const StoredTensor* const> parts, HfChange change);
+Result<MadeShape> made_shape(std::span<const StoredTensor* const> parts, HfChange change,
+                             const HfChangeContext& context);
 
 }  // namespace headrace
