@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -59,7 +60,7 @@ Metadata metadata_of(const Checkpoint& from, const Quantization* to) {
   return out;
 }
 
-/// The tokenizer of a directory, in GGUF's keys.
+/// The tokenizer of a directory, in GGUF's keys; "none" where these have no words for it.
 struct WrittenTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::deque<std::string> texts;
@@ -67,12 +68,14 @@ struct WrittenTokenizer {
   void put(const Checkpoint& from, Metadata& metadata, std::vector<std::string>& warnings) {
     auto opened = tokenizer_of(from, TokenizerOptions{});
     if (!opened.ok()) {
+      metadata.set("tokenizer.ggml.model", std::string_view("none"));
       warnings.push_back("no tokenizer was written: " + opened.error().to_string());
       return;
     }
     tokenizer = std::move(opened).value();
     const auto done = put_gguf_vocabulary(*tokenizer, metadata, texts);
     if (!done.ok()) {
+      metadata.set("tokenizer.ggml.model", std::string_view("none"));
       warnings.push_back("no tokenizer was written: " + done.error().to_string());
     } else if (!same_as_written(*tokenizer, metadata)) {
       warnings.push_back(
@@ -119,6 +122,69 @@ struct RowOrders {
   }
 };
 
+/// A tensor of the file, and what it is made of: one tensor, or those of a layer's experts.
+struct FileTensor {
+  GgufTensorPlan plan;
+  std::vector<const CheckpointTensor*> parts;
+};
+
+/// Of an expert's matrix, "blk.0.ffn_up.7.weight".
+struct ExpertName {
+  std::string all;  ///< "blk.0.ffn_up_exps.weight"
+  size_t number = 0;
+};
+
+std::optional<ExpertName> expert_name(std::string_view name) {
+  constexpr std::string_view kEnd = ".weight";
+  constexpr size_t kMostDigits = 6;
+  if (!name.starts_with("blk.") || !name.ends_with(kEnd)) return std::nullopt;
+  name.remove_suffix(kEnd.size());
+  const size_t dot = name.rfind('.');
+  const std::string_view digits = name.substr(dot + 1);
+  const std::string_view stem = name.substr(0, dot);
+  if (stem.find(".ffn_") == stem.npos || digits.empty() || digits.size() > kMostDigits) {
+    return std::nullopt;
+  }
+  ExpertName out{std::string(stem) + "_exps.weight", 0};
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    out.number = out.number * 10 + static_cast<size_t>(digit - '0');
+  }
+  return out;
+}
+
+/// Joins the experts of a layer to one tensor, as GGUF files have them, where all are alike.
+std::vector<FileTensor> with_stacked_experts(std::vector<FileTensor> tensors) {
+  std::map<std::string, std::map<size_t, size_t>> stacks;  // indices of tensors by expert
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto name = expert_name(tensors[i].plan.name);
+    if (name) stacks[name->all].emplace(name->number, i);
+  }
+  std::vector<bool> is_joined(tensors.size(), false);
+  for (const auto& [name, experts] : stacks) {
+    FileTensor& first = tensors[experts.begin()->second];
+    const bool are_all =
+        experts.begin()->first == 0 && experts.rbegin()->first + 1 == experts.size();
+    const bool are_alike = std::ranges::all_of(experts, [&](const auto& one) {
+      const GgufTensorPlan& plan = tensors[one.second].plan;
+      return plan.format == first.plan.format && plan.shape == first.plan.shape;
+    });
+    if (!are_all || !are_alike) continue;
+    for (const auto& [number, index] : experts) {
+      if (number == 0) continue;
+      first.parts.push_back(tensors[index].parts.front());
+      is_joined[index] = true;
+    }
+    first.plan.name = name;
+    first.plan.shape.insert(first.plan.shape.begin(), static_cast<int64_t>(experts.size()));
+  }
+  std::vector<FileTensor> out;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!is_joined[i]) out.push_back(std::move(tensors[i]));
+  }
+  return out;
+}
+
 /// The writing of one file.
 class Converter {
  public:
@@ -131,29 +197,35 @@ class Converter {
     HEADRACE_ASSIGN(orders_, RowOrders::of(from_));
     for (const CheckpointTensor& tensor : from_.tensors()) {
       HEADRACE_ASSIGN(const Format format, format_for(tensor));
-      plans_.push_back({tensor.name, format, tensor.shape});
+      tensors_.push_back({{tensor.name, format, tensor.shape}, {&tensor}});
       summary_.num_changed += format != tensor.format ? 1 : 0;
       summary_.num_parameters += tensor.num_elements();
       summary_.source_bytes += tensor.num_bytes();
       HEADRACE_TRY(report());
     }
-    summary_.num_tensors = static_cast<int64_t>(plans_.size());
+    are_planned_ = true;
+    if (from_.is_directory()) tensors_ = with_stacked_experts(std::move(tensors_));
+    std::vector<GgufTensorPlan> plans;
+    for (const FileTensor& tensor : tensors_) plans.push_back(tensor.plan);
+    summary_.num_tensors = static_cast<int64_t>(plans.size());
     Metadata metadata = metadata_of(from_, options_.to);
     WrittenTokenizer tokenizer;
     if (from_.is_directory()) tokenizer.put(from_, metadata, summary_.warnings);
-    HEADRACE_ASSIGN(summary_.file_bytes, gguf_file_bytes(metadata, plans_));
+    HEADRACE_ASSIGN(summary_.file_bytes, gguf_file_bytes(metadata, plans));
     const auto data = [&](size_t index, GgufPut put) -> Result<void> {
-      HEADRACE_TRY(write_tensor(from_.tensors()[index], plans_[index].format, put));
+      for (const CheckpointTensor* part : tensors_[index].parts) {
+        HEADRACE_TRY(write_tensor(*part, tensors_[index].plan.format, put));
+      }
       // Before the last one has come the file has no name yet.
-      return index + 1 == plans_.size() ? from_.check_unchanged() : Result<void>();
+      return index + 1 == tensors_.size() ? from_.check_unchanged() : Result<void>();
     };
-    HEADRACE_TRY(write_gguf(out, metadata, plans_, data));
+    HEADRACE_TRY(write_gguf(out, metadata, plans, data));
     return std::move(summary_);
   }
 
  private:
   Result<void> report() {
-    const uint64_t total = plans_.size() < from_.tensors().size() ? 0 : summary_.source_bytes;
+    const uint64_t total = are_planned_ ? summary_.source_bytes : 0;
     if (!options_.progress || options_.progress(done_bytes_, total)) return {};
     return Error{ErrorCode::cancelled, "interrupted; nothing was written", "", ""};
   }
@@ -254,7 +326,8 @@ class Converter {
   const Checkpoint& from_;
   const ConvertOptions& options_;
   ThreadPool pool_;
-  std::vector<GgufTensorPlan> plans_;
+  std::vector<FileTensor> tensors_;
+  bool are_planned_ = false;
   std::vector<std::byte> made_;
   RowOrders orders_;
   ConvertSummary summary_;

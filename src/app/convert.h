@@ -32,8 +32,8 @@ struct ConvertSummary {
 
 /// Writes `from` to the GGUF file `out`, which appears once it is whole. Metadata is kept, but for
 /// what is about parts of a split file; `general.file_type` says the new type. Of a Hugging Face
-/// directory the tokenizer is written too, and rows of queries and keys in the order that GGUF
-/// files of the architecture have. Which tensors change, and to what, is as at load
+/// directory the tokenizer is written too, rows of queries and keys in the order that GGUF files of
+/// the architecture have, and the experts of a layer as one tensor. Which tensors change, and to what, is as at load
 /// (quantization.h). Memory: a few megabytes besides the metadata.
 ///
 /// Errors: invalid_argument (a file is there, or is the source); unsupported (all is quantised

@@ -31,6 +31,17 @@ bool has_tokenizer(const ModelDirectory& directory) {
   return false;
 }
 
+/// Whether a GGUF file says that it has no vocabulary.
+bool has_ids_alone(const Metadata& metadata) {
+  const auto model = metadata.get_string("tokenizer.ggml.model");
+  return model.ok() && (*model == "none" || *model == "no_vocab");
+}
+
+Result<std::shared_ptr<const Tokenizer>> ids_of(const Checkpoint& checkpoint) {
+  HEADRACE_ASSIGN(const IdTokenizerOptions ids, special_ids(checkpoint));
+  return make_id_tokenizer(embedding_rows(checkpoint), ids);
+}
+
 }  // namespace
 
 int64_t embedding_rows(const Checkpoint& checkpoint) {
@@ -40,11 +51,13 @@ int64_t embedding_rows(const Checkpoint& checkpoint) {
 
 Result<std::shared_ptr<const Tokenizer>> tokenizer_of(const Checkpoint& checkpoint,
                                                       const TokenizerOptions& options) {
-  if (!checkpoint.is_directory()) return make_tokenizer(checkpoint.metadata(), options);
+  if (!checkpoint.is_directory() && !has_ids_alone(checkpoint.metadata())) {
+    return make_tokenizer(checkpoint.metadata(), options);
+  }
+  if (!checkpoint.is_directory()) return ids_of(checkpoint);
   HEADRACE_ASSIGN(const ModelDirectory directory, ModelDirectory::open(checkpoint.path()));
   if (has_tokenizer(directory)) return open_hf_tokenizer(checkpoint.path(), options);
-  HEADRACE_ASSIGN(const IdTokenizerOptions ids, special_ids(checkpoint));
-  return make_id_tokenizer(embedding_rows(checkpoint), ids);
+  return ids_of(checkpoint);
 }
 
 }  // namespace headrace

@@ -11,8 +11,9 @@
 
 namespace headrace {
 
-/// The tokenizer of a GGUF file's keys, or of the files in a Hugging Face directory; of one without
-/// any, make_id_tokenizer with as many ids as the embedding has rows. Errors: those of the two.
+/// The tokenizer of a GGUF file's keys, or of the files in a Hugging Face directory. Of a directory
+/// without any, and of a file whose `tokenizer.ggml.model` is "none", make_id_tokenizer with as
+/// many ids as the embedding has rows. Errors: those of the two.
 Result<std::shared_ptr<const Tokenizer>> tokenizer_of(const Checkpoint& checkpoint,
                                                       const TokenizerOptions& options);
 

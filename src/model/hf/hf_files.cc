@@ -71,7 +71,9 @@ void add_hf_special_ids(std::string_view generation_config, std::string_view con
       add(*found);
     }
     if (ids.empty()) return;
-    metadata.set("tokenizer.ggml." + key, ids.front());
+    if (ids.front() >= 0) {
+      metadata.set("tokenizer.ggml." + key, static_cast<uint64_t>(ids.front()));
+    }
     if (ids.size() > 1) metadata.set("tokenizer.ggml.eog_token_ids", std::move(ids));
   };
   for (const std::string_view text : {config, generation_config}) {
@@ -96,7 +98,7 @@ std::optional<std::string> hf_chat_template(const ModelDirectory& directory) {
 void add_hf_pooling(const ModelDirectory& directory, std::string_view architecture,
                     Metadata& metadata) {
   // The numbers of llama.cpp's llama_pooling_type.
-  constexpr std::pair<const char*, int64_t> kModes[] = {{"pooling_mode_mean_tokens", 1},
+  constexpr std::pair<const char*, uint64_t> kModes[] = {{"pooling_mode_mean_tokens", 1},
                                                         {"pooling_mode_cls_token", 2},
                                                         {"pooling_mode_lasttoken", 3}};
   const std::string prefix = std::string(architecture) + ".";

@@ -2,6 +2,8 @@
 #include "model/hf/hf_model.h"
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "model/config.h"
@@ -47,11 +49,15 @@ void HfModel::set(std::string_view name, MetaValue value, std::string_view hf_ke
 }
 
 void HfModel::set_int(std::string_view name, int64_t value, std::string_view hf_key) {
-  set(name, value, hf_key);
+  // Unsigned where it can be, as readers of GGUF files insist.
+  if (value < 0) return set(name, value, hf_key);
+  set(name, static_cast<uint64_t>(value), hf_key);
 }
 
 void HfModel::set_float(std::string_view name, double value, std::string_view hf_key) {
-  set(name, value, hf_key);
+  // GGUF's numbers have 32 bits: so a file that is written of the directory says the same.
+  const bool fits = std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max());
+  set(name, fits ? static_cast<double>(static_cast<float>(value)) : value, hf_key);
 }
 
 void HfModel::set_bool(std::string_view name, bool value, std::string_view hf_key) {
