@@ -9,6 +9,7 @@
 #include <string>
 
 #include "app/convert.h"
+#include "app/convert_to_hf.h"
 #include "app/open_model.h"
 #include "base/os/signals.h"
 #include "cli/commands.h"
@@ -69,7 +70,8 @@ Result<int> run_checked(const ConvertArgs& args) {
       bar.update(total == 0 ? "look" : "write", done, total);
       return !InterruptGuard::interrupted();
     };
-    HEADRACE_ASSIGN(summary, convert_model(*checkpoint, args.out, options));
+    const auto convert = is_hf_target(args.out) ? convert_to_hf : convert_model;
+    HEADRACE_ASSIGN(summary, convert(*checkpoint, args.out, options));
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   for (const std::string& text : summary.warnings) warn(text);
@@ -92,12 +94,13 @@ Command described(std::string name, bool type_required) {
                                 &args->source));
   options.back().required = true;
   options.back().is_model = true;
-  options.push_back(path_option("out", "", "The GGUF file to write", &args->out));
+  options.push_back(
+      path_option("out", "", "The GGUF file to write, or a directory: any other name", &args->out));
   options.back().required = true;
   options.push_back(make_option("type", "", "What 16- and 32-bit matrices become", &args->type));
   options.back().choices = quantization_names();
   options.back().required = type_required;
-  options.push_back(make_option("-f,--force", "", "Replace a file that is there", &args->force));
+  options.push_back(make_option("-f,--force", "", "Replace what is there", &args->force));
   options.push_back(make_option("-t,--threads", "N", "Threads", &args->threads,
                                 "the processors this process may use"));
   options.back().min_value = 1;
@@ -124,15 +127,20 @@ constexpr const char* kRules =
 
 Command convert_command() {
   Command command = described("convert", false);
-  command.summary = "Write a model as a GGUF file, in another type if asked for";
+  command.summary = "Write a model as a GGUF file or a Hugging Face directory, in a type";
   command.description = std::string(
                             "Writes a model's metadata and tensors to one new GGUF file, "
                             "without a type as they are: so the parts of a split model "
-                            "become one file, and a Hugging Face directory a GGUF file.\n") +
+                            "become one file, and a Hugging Face directory a GGUF file.\n"
+                            "An OUT that does not end with .gguf is the other way: a directory "
+                            "with config.json, safetensors and tokenizer.json, of weights in f32, "
+                            "f16 or bf16 (those in blocks in f16).\n") +
                         kRules;
-  command.examples = {{"headrace convert model-f16.gguf model-q4.gguf q4_k_m", ""},
-                      {"headrace convert model-00001-of-00003.gguf model.gguf",
-                       "one file of the parts of a split model"}};
+  command.examples = {
+      {"headrace convert model-f16.gguf model-q4.gguf q4_k_m", ""},
+      {"headrace convert model-00001-of-00003.gguf model.gguf",
+       "one file of the parts of a split model"},
+      {"headrace convert model-q8_0.gguf model-hf bf16", "a Hugging Face directory"}};
   return command;
 }
 

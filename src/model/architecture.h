@@ -8,6 +8,7 @@
 #include "model/config.h"
 #include "model/decoder.h"
 #include "model/hf/hf_model.h"
+#include "model/hf/hf_writer.h"
 #include "model/loader.h"
 
 namespace headrace {
@@ -20,6 +21,9 @@ struct Architecture {
   std::unique_ptr<LoadedModel> (*load)(ModelConfig config, Loader& load);
   /// Translates a Hugging Face config to the keys that read_config reads, and names the tensors.
   void (*read_hf)(HfModel& model);
+  /// The other way: the keys of config.json that are the architecture's own. Null: models of it are
+  /// not written as Hugging Face directories.
+  void (*write_hf)(HfWriter& out) = nullptr;
 };
 
 }  // namespace headrace

@@ -50,6 +50,7 @@ struct ModelConfig {
   std::optional<MoeConfig> moe;           ///< of layers whose feed-forward block has experts
   std::vector<bool> is_moe_layer;         ///< one a layer; empty: none is
 
+  bool operator==(const ModelConfig&) const = default;
   bool has_experts(size_t layer) const { return !is_moe_layer.empty() && is_moe_layer[layer]; }
 };
 

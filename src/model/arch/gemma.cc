@@ -26,9 +26,15 @@ void read_hf_gemma(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_gemma(HfWriter& out) {
+  write_hf_gemma_decoder(out, "gemma");
+  write_hf_rope(out);
+}
+
 }  // namespace
 
-extern const Architecture gemma_architecture{"gemma",      {"GemmaForCausalLM"}, RopeRows::halves,
-                                             gemma_config, load_gemma,           read_hf_gemma};
+extern const Architecture gemma_architecture{"gemma",       {"GemmaForCausalLM"}, RopeRows::halves,
+                                             gemma_config,  load_gemma,           read_hf_gemma,
+                                             write_hf_gemma};
 
 }  // namespace headrace

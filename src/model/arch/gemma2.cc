@@ -57,9 +57,15 @@ void read_hf_gemma2(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_gemma2(HfWriter& out) {
+  write_hf_gemma_sandwich(out, "gemma2");
+  write_hf_rope(out);
+}
+
 }  // namespace
 
 extern const Architecture gemma2_architecture{
-    "gemma2", {"Gemma2ForCausalLM"}, RopeRows::halves, gemma2_config, load_gemma2, read_hf_gemma2};
+    "gemma2",    {"Gemma2ForCausalLM"}, RopeRows::halves, gemma2_config,
+    load_gemma2, read_hf_gemma2,        write_hf_gemma2};
 
 }  // namespace headrace

@@ -73,11 +73,19 @@ void read_hf_gemma3(HfModel& model) {
   model.set_float("rope.freq_base_swa", base, "rope_local_base_freq");
 }
 
+void write_hf_gemma3(HfWriter& out) {
+  write_hf_gemma_sandwich(out, "gemma3_text");
+  write_hf_rope(out);
+  if (const auto& rope = out.config().rope_window)
+    out.set_float("rope_local_base_freq", rope->base);
+}
+
 }  // namespace
 
 extern const Architecture gemma3_architecture{
     "gemma3",         {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"},
     RopeRows::halves, gemma3_config,
-    load_gemma3,      read_hf_gemma3};
+    load_gemma3,      read_hf_gemma3,
+    write_hf_gemma3};
 
 }  // namespace headrace

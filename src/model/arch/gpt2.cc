@@ -47,6 +47,7 @@ void read_hf_gpt2(HfModel& model) {
   model.copy_int("block_count", "n_layer");
   model.copy_int("attention.head_count", "n_head");
   model.copy_int("feed_forward_length", "n_inner", 4 * config.integer("n_embd").value_or(0));
+  if (config.has("vocab_size")) model.copy_int("vocab_size", "vocab_size");
   model.copy_float("attention.layer_norm_epsilon", "layer_norm_epsilon", 1e-5);
   copy_hf_activation(model, "activation_function", "gelu_new");
   model.expect_bool("scale_attn_by_inverse_layer_idx", false);
@@ -56,9 +57,23 @@ void read_hf_gpt2(HfModel& model) {
   }
 }
 
+void write_hf_gpt2(HfWriter& out) {
+  const ModelConfig& config = out.config();
+  out.set_text("model_type", "gpt2");
+  out.set_int("n_positions", config.context_length);
+  out.set_int("n_embd", config.embedding_length);
+  out.set_int("n_layer", config.num_layers);
+  out.set_int("n_head", config.num_heads);
+  out.set_int("n_inner", config.feed_forward_length);
+  out.set_float("layer_norm_epsilon", static_cast<double>(config.norm_eps));
+  out.set_text("activation_function", hf_activation_name(config.activation));
+  out.set_bool("scale_attn_weights", config.attention_scale != 1.0F);
+}
+
 }  // namespace
 
-extern const Architecture gpt2_architecture{"gpt2",      {"GPT2LMHeadModel"}, RopeRows::halves,
-                                            gpt2_config, load_gpt2,           read_hf_gpt2};
+extern const Architecture gpt2_architecture{"gpt2",       {"GPT2LMHeadModel"}, RopeRows::halves,
+                                            gpt2_config,  load_gpt2,           read_hf_gpt2,
+                                            write_hf_gpt2};
 
 }  // namespace headrace

@@ -37,10 +37,20 @@ void read_hf_granite(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_granite(HfWriter& out) {
+  const ModelConfig& config = out.config();
+  write_hf_decoder(out, "granite");
+  out.set_float("embedding_multiplier", static_cast<double>(config.embedding_scale));
+  out.set_float("residual_multiplier", static_cast<double>(config.residual_scale));
+  out.set_float("attention_multiplier", static_cast<double>(config.attention_scale));
+  out.set_float("logits_scaling", 1 / static_cast<double>(config.logit_scale));
+  write_hf_rope(out);
+}
+
 }  // namespace
 
 extern const Architecture granite_architecture{
-    "granite",      {"GraniteForCausalLM"}, RopeRows::interleaved,
-    granite_config, load_granite,           read_hf_granite};
+    "granite",    {"GraniteForCausalLM"}, RopeRows::interleaved, granite_config,
+    load_granite, read_hf_granite,        write_hf_granite};
 
 }  // namespace headrace

@@ -28,9 +28,16 @@ void read_hf_llama(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_llama(HfWriter& out) {
+  write_hf_decoder(out, "llama");
+  out.set_bool("mlp_bias", out.has_tensor("blk.0.ffn_gate.bias"));
+  write_hf_rope(out);
+}
+
 }  // namespace
 
 extern const Architecture llama_architecture{
-    "llama", {"LlamaForCausalLM"}, RopeRows::interleaved, llama_config, load_llama, read_hf_llama};
+    "llama",    {"LlamaForCausalLM"}, RopeRows::interleaved, llama_config,
+    load_llama, read_hf_llama,        write_hf_llama};
 
 }  // namespace headrace

@@ -29,10 +29,16 @@ void read_hf_mistral(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_mistral(HfWriter& out) {
+  write_hf_decoder(out, "mistral");
+  write_hf_window(out);
+  write_hf_rope(out);
+}
+
 }  // namespace
 
 extern const Architecture mistral_architecture{
-    "llama",        {"MistralForCausalLM"}, RopeRows::interleaved,
-    mistral_config, load_mistral,           read_hf_mistral};
+    "llama",      {"MistralForCausalLM"}, RopeRows::interleaved, mistral_config,
+    load_mistral, read_hf_mistral,        write_hf_mistral};
 
 }  // namespace headrace

@@ -41,10 +41,20 @@ void read_hf_mixtral(HfModel& model) {
   read_hf_rope(model, {.theta = kMixtralTheta});
 }
 
+void write_hf_mixtral(HfWriter& out) {
+  write_hf_decoder(out, "mixtral");
+  write_hf_window(out);
+  write_hf_rope(out);
+  if (!out.config().moe) return;
+  out.set_int("intermediate_size", out.config().moe->expert_length);
+  out.set_int("num_local_experts", out.config().moe->num_experts);
+  out.set_int("num_experts_per_tok", out.config().moe->num_active);
+}
+
 }  // namespace
 
 extern const Architecture mixtral_architecture{
-    "llama",        {"MixtralForCausalLM"}, RopeRows::interleaved,
-    mixtral_config, load_mixtral,           read_hf_mixtral};
+    "llama",      {"MixtralForCausalLM"}, RopeRows::interleaved, mixtral_config,
+    load_mixtral, read_hf_mixtral,        write_hf_mixtral};
 
 }  // namespace headrace

@@ -77,9 +77,15 @@ void read_hf_olmo2(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_olmo2(HfWriter& out) {
+  write_hf_decoder(out, "olmo2");
+  write_hf_rope(out);
+}
+
 }  // namespace
 
-extern const Architecture olmo2_architecture{"olmo2",      {"Olmo2ForCausalLM"}, RopeRows::halves,
-                                             olmo2_config, load_olmo2,           read_hf_olmo2};
+extern const Architecture olmo2_architecture{"olmo2",       {"Olmo2ForCausalLM"}, RopeRows::halves,
+                                             olmo2_config,  load_olmo2,           read_hf_olmo2,
+                                             write_hf_olmo2};
 
 }  // namespace headrace

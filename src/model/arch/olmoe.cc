@@ -30,9 +30,22 @@ void read_hf_olmoe(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_olmoe(HfWriter& out) {
+  const ModelConfig& config = out.config();
+  write_hf_decoder(out, "olmoe");
+  write_hf_rope(out);
+  if (config.qkv_limit > 0) out.set_float("clip_qkv", static_cast<double>(config.qkv_limit));
+  if (!config.moe) return;
+  out.set_int("intermediate_size", config.moe->expert_length);
+  out.set_int("num_experts", config.moe->num_experts);
+  out.set_int("num_experts_per_tok", config.moe->num_active);
+  out.set_bool("norm_topk_prob", config.moe->normalise);
+}
+
 }  // namespace
 
-extern const Architecture olmoe_architecture{"olmoe",      {"OlmoeForCausalLM"}, RopeRows::halves,
-                                             olmoe_config, load_olmoe,           read_hf_olmoe};
+extern const Architecture olmoe_architecture{"olmoe",       {"OlmoeForCausalLM"}, RopeRows::halves,
+                                             olmoe_config,  load_olmoe,           read_hf_olmoe,
+                                             write_hf_olmoe};
 
 }  // namespace headrace

@@ -36,9 +36,16 @@ void read_hf_phi3(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_phi3(HfWriter& out) {
+  write_hf_decoder(out, "phi3");
+  write_hf_window(out);
+  write_hf_rope(out);
+}
+
 }  // namespace
 
-extern const Architecture phi3_architecture{"phi3",      {"Phi3ForCausalLM"}, RopeRows::halves,
-                                            phi3_config, load_phi3,           read_hf_phi3};
+extern const Architecture phi3_architecture{"phi3",       {"Phi3ForCausalLM"}, RopeRows::halves,
+                                            phi3_config,  load_phi3,           read_hf_phi3,
+                                            write_hf_phi3};
 
 }  // namespace headrace

@@ -19,9 +19,14 @@ std::unique_ptr<LoadedModel> load_qwen2(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 
+void write_hf_qwen2(HfWriter& out) {
+  write_hf_qwen(out, "qwen2");
+}
+
 }  // namespace
 
-extern const Architecture qwen2_architecture{"qwen2",      {"Qwen2ForCausalLM"}, RopeRows::halves,
-                                             qwen2_config, load_qwen2,           read_hf_qwen};
+extern const Architecture qwen2_architecture{"qwen2",       {"Qwen2ForCausalLM"}, RopeRows::halves,
+                                             qwen2_config,  load_qwen2,           read_hf_qwen,
+                                             write_hf_qwen2};
 
 }  // namespace headrace

@@ -53,10 +53,18 @@ void read_hf_qwen2_moe(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_qwen2_moe(HfWriter& out) {
+  write_hf_qwen(out, "qwen2_moe");
+  write_hf_moe(out, "num_experts");
+  if (out.config().moe) {
+    out.set_int("shared_expert_intermediate_size", out.config().moe->shared_length);
+  }
+}
+
 }  // namespace
 
-extern const Architecture qwen2_moe_architecture{"qwen2moe",       {"Qwen2MoeForCausalLM"},
-                                                 RopeRows::halves, qwen2_moe_config,
-                                                 load_qwen2_moe,   read_hf_qwen2_moe};
+extern const Architecture qwen2_moe_architecture{
+    "qwen2moe",     {"Qwen2MoeForCausalLM"}, RopeRows::halves,  qwen2_moe_config,
+    load_qwen2_moe, read_hf_qwen2_moe,       write_hf_qwen2_moe};
 
 }  // namespace headrace

@@ -19,9 +19,14 @@ std::unique_ptr<LoadedModel> load_qwen3(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {.has_head_norms = true});
 }
 
+void write_hf_qwen3(HfWriter& out) {
+  write_hf_qwen(out, "qwen3");
+}
+
 }  // namespace
 
-extern const Architecture qwen3_architecture{"qwen3",      {"Qwen3ForCausalLM"}, RopeRows::halves,
-                                             qwen3_config, load_qwen3,           read_hf_qwen};
+extern const Architecture qwen3_architecture{"qwen3",       {"Qwen3ForCausalLM"}, RopeRows::halves,
+                                             qwen3_config,  load_qwen3,           read_hf_qwen,
+                                             write_hf_qwen3};
 
 }  // namespace headrace

@@ -33,10 +33,15 @@ void read_hf_qwen3_moe(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_qwen3_moe(HfWriter& out) {
+  write_hf_qwen(out, "qwen3_moe");
+  write_hf_moe(out, "num_experts");
+}
+
 }  // namespace
 
-extern const Architecture qwen3_moe_architecture{"qwen3moe",       {"Qwen3MoeForCausalLM"},
-                                                 RopeRows::halves, qwen3_moe_config,
-                                                 load_qwen3_moe,   read_hf_qwen3_moe};
+extern const Architecture qwen3_moe_architecture{
+    "qwen3moe",     {"Qwen3MoeForCausalLM"}, RopeRows::halves,  qwen3_moe_config,
+    load_qwen3_moe, read_hf_qwen3_moe,       write_hf_qwen3_moe};
 
 }  // namespace headrace

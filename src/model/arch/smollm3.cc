@@ -61,10 +61,20 @@ void read_hf_smollm3(HfModel& model) {
   read_hf_rope(model, {.theta = kSmolLm3Theta});
 }
 
+void write_hf_smollm3(HfWriter& out) {
+  const ModelConfig& config = out.config();
+  write_hf_decoder(out, "smollm3");
+  const std::vector<int64_t> flags(config.has_positions.begin(), config.has_positions.end());
+  if (!flags.empty()) out.set_ints("no_rope_layers", flags);
+  out.set_bool("use_sliding_window", config.window > 0);
+  write_hf_layer_types(out);
+  write_hf_rope(out);
+}
+
 }  // namespace
 
 extern const Architecture smollm3_architecture{
-    "smollm3",      {"SmolLM3ForCausalLM"}, RopeRows::interleaved,
-    smollm3_config, load_smollm3,           read_hf_smollm3};
+    "smollm3",    {"SmolLM3ForCausalLM"}, RopeRows::interleaved, smollm3_config,
+    load_smollm3, read_hf_smollm3,        write_hf_smollm3};
 
 }  // namespace headrace

@@ -16,6 +16,8 @@ struct MoeConfig {
   bool normalise = false;     ///< the weights of a token's experts are divided by their sum
   float scale = 1.0F;         ///< of the sum of the routed experts
   int64_t shared_length = 0;  ///< hidden features of the expert that all tokens use; 0: none
+
+  bool operator==(const MoeConfig&) const = default;
 };
 
 }  // namespace headrace

@@ -26,6 +26,8 @@ struct RopeConfig {
   double beta_slow = 1;          ///< yarn
   bool truncates = true;         ///< yarn: the ramp begins and ends at whole pairs
   double attention_factor = 1;   ///< yarn, longrope: factor of the rotated features
+
+  bool operator==(const RopeConfig&) const = default;
 };
 
 /// 0.1 ln(factor) + 1, or 1 for factors up to 1 (YaRN, arXiv:2309.00071, section 3.4).

@@ -69,4 +69,19 @@ void copy_hf_activation(HfModel& model, std::string_view hf_key, std::string_vie
   }
 }
 
+std::string_view hf_activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::gelu_tanh:
+      return "gelu_pytorch_tanh";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::quick_gelu:
+      return "quick_gelu";
+    case Activation::relu:
+      return "relu";
+    default:
+      return "silu";
+  }
+}
+
 }  // namespace headrace

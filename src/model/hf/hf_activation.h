@@ -16,4 +16,7 @@ Activation read_activation(ConfigReader& reader, Activation missing);
 /// Sets the key from a config's; a fault for one that is not built in.
 void copy_hf_activation(HfModel& model, std::string_view hf_key, std::string_view missing);
 
+/// What Hugging Face configs call it.
+std::string_view hf_activation_name(Activation activation);
+
 }  // namespace headrace

@@ -99,8 +99,8 @@ void add_hf_pooling(const ModelDirectory& directory, std::string_view architectu
                     Metadata& metadata) {
   // The numbers of llama.cpp's llama_pooling_type.
   constexpr std::pair<const char*, uint64_t> kModes[] = {{"pooling_mode_mean_tokens", 1},
-                                                        {"pooling_mode_cls_token", 2},
-                                                        {"pooling_mode_lasttoken", 3}};
+                                                         {"pooling_mode_cls_token", 2},
+                                                         {"pooling_mode_lasttoken", 3}};
   const std::string prefix = std::string(architecture) + ".";
   if (const auto file = directory.open_optional("1_Pooling/config.json");
       file.ok() && file->has_value()) {

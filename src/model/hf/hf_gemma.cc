@@ -46,4 +46,29 @@ void read_hf_gemma_sandwich(HfModel& model) {
   model.set_float("attention.scale", 1 / std::sqrt(scalar), "query_pre_attn_scalar");
 }
 
+void write_hf_gemma_decoder(HfWriter& out, std::string_view model_type) {
+  write_hf_decoder(out, model_type);
+  out.set_text("hidden_act", "gelu_pytorch_tanh");
+  out.set_text("hidden_activation", "gelu_pytorch_tanh");
+}
+
+void write_hf_gemma_sandwich(HfWriter& out, std::string_view model_type) {
+  const ModelConfig& config = out.config();
+  write_hf_gemma_decoder(out, model_type);
+  const auto set_cap = [&](std::string_view key, float cap) {
+    if (cap > 0) return out.set_float(key, static_cast<double>(cap));
+    out.set_null(key);
+  };
+  set_cap("attn_logit_softcapping", config.attention_soft_cap);
+  set_cap("final_logit_softcapping", config.final_soft_cap);
+  const auto scale = static_cast<double>(config.attention_scale);
+  const double scalar = 1 / (scale * scale);
+  if (const double whole = std::round(scalar); std::abs(scalar - whole) < 1e-3) {
+    out.set_int("query_pre_attn_scalar", static_cast<int64_t>(whole));
+  } else {
+    out.set_float("query_pre_attn_scalar", scalar);
+  }
+  write_hf_layer_types(out);
+}
+
 }  // namespace headrace

@@ -80,4 +80,28 @@ std::optional<HfPlace> place_hf_tensor(std::span<const HfName> rules, std::strin
   return std::nullopt;
 }
 
+std::optional<HfPlace> place_gguf_tensor(std::span<const HfName> rules, std::string_view name,
+                                         int64_t row) {
+  Numbers numbers;
+  const std::string row_text = std::to_string(row);
+  for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule) {
+    if (rule->gguf.empty() || rule->change == HfChange::gate_and_up ||
+        rule->change == HfChange::expert_down) {
+      continue;
+    }
+    for (const std::string_view ending : {".weight", ".bias", ""}) {
+      if (!name.ends_with(ending)) continue;
+      const std::string_view stem = name.substr(0, name.size() - ending.size());
+      if (!matches(rule->gguf, stem, numbers)) continue;
+      if (rule->change == HfChange::stack && numbers.count < kMostNumbers) {
+        numbers.texts[numbers.count++] = row < 0 ? "0" : std::string_view(row_text);
+      }
+      HfPlace out{fill(rule->hf, numbers) + std::string(ending), rule->change, row};
+      const auto back = place_hf_tensor(rules, out.gguf);
+      if (back && back->gguf == name) return out;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace headrace

@@ -20,4 +20,10 @@ struct HfPlace {
 /// Later rules win. Nothing where no rule fits.
 std::optional<HfPlace> place_hf_tensor(std::span<const HfName> rules, std::string_view name);
 
+/// The other way: the Hugging Face name (in `gguf`) of the tensor that has this name of GGUF's, by
+/// a rule that leads back to it. `row` is what a rule of HfChange::stack needs besides; -1: none is
+/// asked. Nothing where no rule fits.
+std::optional<HfPlace> place_gguf_tensor(std::span<const HfName> rules, std::string_view name,
+                                         int64_t row);
+
 }  // namespace headrace

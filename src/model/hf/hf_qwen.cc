@@ -26,4 +26,11 @@ void read_hf_qwen(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_qwen(HfWriter& out, std::string_view model_type) {
+  write_hf_decoder(out, model_type);
+  out.set_bool("use_sliding_window", out.config().window > 0);
+  write_hf_layer_types(out);
+  write_hf_rope(out);
+}
+
 }  // namespace headrace

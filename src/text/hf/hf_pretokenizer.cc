@@ -1,6 +1,8 @@
 // See hf_pretokenizer.h. The fields: Hugging Face tokenizers, the JSON form of pre-tokenizers.
 #include "text/hf/hf_pretokenizer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -97,6 +99,31 @@ void describe(const json& step, int depth, std::string& out) {
   }
 }
 
+/// One step by its description.
+nlohmann::ordered_json step_json(std::string_view step) {
+  constexpr std::string_view kSplit = "split /";
+  if (step == "digits") return {{"type", "Digits"}, {"individual_digits", true}};
+  if (step.starts_with(kSplit)) {
+    step.remove_prefix(kSplit.size());
+    step.remove_suffix(1);
+    return {{"type", "Split"},
+            {"pattern", {{"Regex", std::string(step)}}},
+            {"behavior", "Isolated"},
+            {"invert", false}};
+  }
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", false},
+          {"trim_offsets", true},
+          {"use_regex", step == "words"}};
+}
+
+/// The end of the first step of a description. A pattern may have commas.
+size_t end_of_step(std::string_view steps) {
+  const bool is_split = steps.starts_with("split /");
+  const size_t at = steps.find(is_split ? "/, " : ", ");
+  return at == steps.npos ? steps.size() : at + (is_split ? 1 : 0);
+}
+
 }  // namespace
 
 Result<PreTokenizerName> recognise_pre_tokenizer(const json& pre_tokenizer) {
@@ -124,6 +151,24 @@ std::optional<PreTokenizerName> recognise_split(const json& step) {
     if (found.ok()) return *found;
   }
   return std::nullopt;
+}
+
+std::optional<nlohmann::ordered_json> pre_tokenizer_json(PreTokenizer rules) {
+  const auto known = std::ranges::find_if(kKnown, [&](const Known& one) {
+    const auto found = find_pre_tokenizer(one.name);
+    return found.ok() && found->rules == rules;
+  });
+  if (known == std::end(kKnown)) return std::nullopt;
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (std::string_view rest = known->steps; !rest.empty();) {
+    const size_t end = end_of_step(rest);
+    const std::string_view step = rest.substr(0, end);
+    rest.remove_prefix(std::min(rest.size(), end + 2));
+    steps.push_back(step_json(step));
+    if (step == "words") break;  // a step with the bytes' alphabet does both
+  }
+  if (steps.size() == 1) return steps[0];
+  return nlohmann::ordered_json{{"type", "Sequence"}, {"pretokenizers", steps}};
 }
 
 }  // namespace headrace::text

@@ -15,4 +15,7 @@ Result<PreTokenizerName> recognise_pre_tokenizer(const nlohmann::json& pre_token
 /// The rules of one step Split, where a scanner made for its pattern does the same.
 std::optional<PreTokenizerName> recognise_split(const nlohmann::json& step);
 
+/// The other way: steps that are recognised as these rules; nothing where none are known.
+std::optional<nlohmann::ordered_json> pre_tokenizer_json(PreTokenizer rules);
+
 }  // namespace headrace::text

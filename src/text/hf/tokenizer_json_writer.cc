@@ -1,0 +1,212 @@
+// See tokenizer_json_writer.h. The fields: Hugging Face tokenizers, the JSON form of a Tokenizer.
+#include "text/hf/tokenizer_json_writer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <vector>
+
+#include "text/hf/hf_pretokenizer.h"
+#include "text/vocabulary.h"
+
+namespace headrace {
+namespace {
+
+using nlohmann::ordered_json;
+using text::Algorithm;
+using text::Vocabulary;
+
+std::string piece_of(const Vocabulary& vocabulary, TokenId id) {
+  return std::string(vocabulary.pieces[static_cast<size_t>(id)]);
+}
+
+bool is_written(const Vocabulary& vocabulary, size_t id) {
+  return !vocabulary.pieces[id].empty() && !text::is_padding_row(vocabulary.pieces[id], id);
+}
+
+/// Tokens that are matched in the text as a whole.
+ordered_json added_tokens(const Vocabulary& vocabulary) {
+  ordered_json out = ordered_json::array();
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    const TokenKind kind = vocabulary.kinds[id];
+    const bool is_special = kind == TokenKind::control || kind == TokenKind::unknown;
+    if ((!is_special && kind != TokenKind::user_defined) || !is_written(vocabulary, id)) continue;
+    out.push_back({{"id", id},
+                   {"content", std::string(vocabulary.pieces[id])},
+                   {"single_word", false},
+                   {"lstrip", false},
+                   {"rstrip", false},
+                   {"normalized", false},
+                   {"special", is_special}});
+  }
+  return out;
+}
+
+ordered_json vocabulary_map(const Vocabulary& vocabulary) {
+  // Not an ordered_json, which looks for each new key among all others.
+  nlohmann::json out = nlohmann::json::object();
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    if (is_written(vocabulary, id)) out[std::string(vocabulary.pieces[id])] = id;
+  }
+  return out;
+}
+
+ordered_json merge_list(const Vocabulary& vocabulary) {
+  ordered_json out = ordered_json::array();
+  for (const text::MergeRule& rule : vocabulary.merges) {
+    out.push_back({piece_of(vocabulary, rule.left), piece_of(vocabulary, rule.right)});
+  }
+  return out;
+}
+
+/// SentencePiece joins the neighbours whose piece has the best score: merges in the order of these.
+ordered_json merges_of_scores(const Vocabulary& vocabulary) {
+  struct Merge {
+    float score;
+    TokenId left, right;
+  };
+  std::vector<Merge> merges;
+  const auto find = [&](std::string_view piece) {
+    const TokenId id = vocabulary.index.find(vocabulary.pieces, piece);
+    return id >= 0 && vocabulary.kinds[static_cast<size_t>(id)] == TokenKind::normal ? id : -1;
+  };
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view piece = vocabulary.pieces[id];
+    if (vocabulary.kinds[id] != TokenKind::normal) continue;
+    for (size_t at = 1; at < piece.size(); ++at) {
+      if ((static_cast<unsigned char>(piece[at]) & 0xC0) == 0x80) continue;  // within a character
+      const TokenId left = find(piece.substr(0, at));
+      const TokenId right = left < 0 ? -1 : find(piece.substr(at));
+      if (right >= 0) merges.push_back({vocabulary.scores[id], left, right});
+    }
+  }
+  std::ranges::stable_sort(merges, [](const Merge& a, const Merge& b) {
+    return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right);
+  });
+  ordered_json out = ordered_json::array();
+  for (const Merge& merge : merges) {
+    out.push_back({piece_of(vocabulary, merge.left), piece_of(vocabulary, merge.right)});
+  }
+  return out;
+}
+
+/// Puts BOS before a text and EOS after it, where the model does.
+ordered_json post_processor(const Vocabulary& vocabulary) {
+  const SpecialTokens& special = vocabulary.special;
+  ordered_json single = ordered_json::array();
+  ordered_json pair = ordered_json::array();
+  ordered_json tokens = ordered_json::object();
+  const auto sequence = [](const char* id, int type) {
+    return ordered_json{{"Sequence", {{"id", id}, {"type_id", type}}}};
+  };
+  const auto token = [&](TokenId id, int type) {
+    const std::string piece = piece_of(vocabulary, id);
+    tokens[piece] = {{"id", piece}, {"ids", {id}}, {"tokens", {piece}}};
+    return ordered_json{{"SpecialToken", {{"id", piece}, {"type_id", type}}}};
+  };
+  for (const auto& [name, type] : {std::pair("A", 0), {"B", 1}}) {
+    for (ordered_json* list : {&single, &pair}) {
+      if (type == 1 && list == &single) continue;
+      if (special.add_bos) list->push_back(token(special.bos, type));
+      list->push_back(sequence(name, type));
+      if (special.add_eos) list->push_back(token(special.eos, type));
+    }
+  }
+  if (tokens.empty()) return nullptr;
+  return {{"type", "TemplateProcessing"},
+          {"single", single},
+          {"pair", pair},
+          {"special_tokens", tokens}};
+}
+
+ordered_json bpe_model(const Vocabulary& vocabulary, bool is_sentencepiece) {
+  ordered_json model = {{"type", "BPE"},
+                        {"dropout", nullptr},
+                        {"unk_token", nullptr},
+                        {"continuing_subword_prefix", nullptr},
+                        {"end_of_word_suffix", nullptr},
+                        {"fuse_unk", is_sentencepiece && vocabulary.fuse_unknown},
+                        {"byte_fallback", is_sentencepiece},
+                        {"ignore_merges", vocabulary.ignore_merges}};
+  if (is_sentencepiece && vocabulary.special.unk >= 0) {
+    model["unk_token"] = piece_of(vocabulary, vocabulary.special.unk);
+  }
+  model["vocab"] = vocabulary_map(vocabulary);
+  model["merges"] = is_sentencepiece ? merges_of_scores(vocabulary) : merge_list(vocabulary);
+  return model;
+}
+
+void put_byte_level(const Vocabulary& vocabulary, ordered_json& out, bool& is_same) {
+  out["normalizer"] = nullptr;
+  if (vocabulary.normalizer == text::Normalizer::nfc) out["normalizer"] = {{"type", "NFC"}};
+  const auto steps = text::pre_tokenizer_json(vocabulary.pre.rules);
+  is_same = steps.has_value();
+  out["pre_tokenizer"] = steps.value_or(text::pre_tokenizer_json(text::PreTokenizer::gpt2).value());
+  out["post_processor"] = post_processor(vocabulary);
+  out["decoder"] = {{"type", "ByteLevel"},
+                    {"add_prefix_space", false},
+                    {"trim_offsets", true},
+                    {"use_regex", true}};
+}
+
+void put_sentencepiece(const Vocabulary& vocabulary, ordered_json& out) {
+  const std::string mark(text::kSpaceMark);
+  ordered_json steps = ordered_json::array();
+  if (vocabulary.space_prefix) steps.push_back({{"type", "Prepend"}, {"prepend", mark}});
+  steps.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", mark}});
+  out["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+  out["pre_tokenizer"] = nullptr;
+  out["post_processor"] = post_processor(vocabulary);
+  ordered_json decoders = {{{"type", "Replace"}, {"pattern", {{"String", mark}}}, {"content", " "}},
+                           {{"type", "ByteFallback"}},
+                           {{"type", "Fuse"}}};
+  if (vocabulary.space_prefix) {
+    decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  out["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
+}
+
+std::string config_text(const Vocabulary& vocabulary, const Metadata& metadata) {
+  const SpecialTokens& special = vocabulary.special;
+  ordered_json out = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                      {"add_bos_token", special.add_bos},
+                      {"add_eos_token", special.add_eos},
+                      {"clean_up_tokenization_spaces", false}};
+  const auto put = [&](const char* name, TokenId id) {
+    if (id >= 0) out[name] = piece_of(vocabulary, id);
+  };
+  put("bos_token", special.bos);
+  put("eos_token", special.eos);
+  put("unk_token", special.unk);
+  put("pad_token", special.pad);
+  const auto source = metadata.get_string("tokenizer.chat_template");
+  if (source.ok() && *source) out["chat_template"] = std::string(**source);
+  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Result<WrittenTokenizerFiles> write_hf_tokenizer(const Metadata& metadata) {
+  HEADRACE_ASSIGN(const Vocabulary vocabulary, text::read_gguf_vocabulary(metadata, {}));
+  const bool is_sentencepiece = vocabulary.algorithm == Algorithm::sentencepiece_bpe;
+  if (!is_sentencepiece && vocabulary.algorithm != Algorithm::byte_level_bpe) {
+    return Error{ErrorCode::unsupported, "only BPE vocabularies are written as tokenizer.json", "",
+                 "take tokenizer.json of the model's own directory"};
+  }
+  WrittenTokenizerFiles files;
+  ordered_json out = {{"version", "1.0"},
+                      {"truncation", nullptr},
+                      {"padding", nullptr},
+                      {"added_tokens", added_tokens(vocabulary)}};
+  if (is_sentencepiece) {
+    put_sentencepiece(vocabulary, out);
+  } else {
+    put_byte_level(vocabulary, out, files.is_same);
+  }
+  out["model"] = bpe_model(vocabulary, is_sentencepiece);
+  files.tokenizer = out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  files.config = config_text(vocabulary, metadata);
+  return files;
+}
+
+}  // namespace headrace

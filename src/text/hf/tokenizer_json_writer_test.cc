@@ -1,0 +1,113 @@
+// tokenizer.json written from GGUF's keys, and read again: the same ids and texts.
+#include "text/hf/tokenizer_json_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "text/hf/hf_pretokenizer.h"
+#include "text/hf/tokenizer_json.h"
+#include "text/test_vocabulary.h"
+
+namespace headrace::text {
+namespace {
+
+constexpr const char* kTexts[] = {
+    "", "hello", "hello hello  he", " hell\n\nhello 12345", "héllo <end>x", "  two", "<s>hello"};
+
+void expect_same(VocabularyBuilder& builder) {
+  const auto before = builder.build();
+  const auto written = write_hf_tokenizer(builder.metadata());
+  ASSERT_TRUE(written.ok()) << written.error().to_string();
+  EXPECT_TRUE(written->is_same);
+  const auto after = read_tokenizer_json(
+      {.tokenizer = written->tokenizer, .tokenizer_config = written->config}, {}, "tokenizer.json");
+  ASSERT_TRUE(after.ok()) << after.error().to_string();
+  for (const char* text : kTexts) {
+    const EncodeOptions options = {.add_special = true, .parse_special = true};
+    const auto expected = before->encode(text, options).value();
+    EXPECT_EQ((*after)->encode(text, options).value(), expected) << text;
+    EXPECT_EQ((*after)->decode(expected, true), before->decode(expected, true)) << text;
+  }
+}
+
+TEST(TokenizerJsonWriter, ByteLevel) {
+  for (const char* pre : {"gpt-2", "llama-bpe", "qwen2", "smollm"}) {
+    VocabularyBuilder builder("gpt2");
+    builder.byte_level_alphabet();
+    builder.merge("h", "e");
+    builder.merge("l", "l");
+    builder.merge("he", "ll");
+    builder.merge("hell", "o");
+    builder.merge("\xC4\xA0", "hello");
+    builder.merge("1", "2");
+    const TokenId end = builder.token("<end>", TokenKind::control);
+    builder.token("[PAD263]", TokenKind::unused);
+    builder.set_text("tokenizer.ggml.pre", pre);
+    builder.set("tokenizer.ggml.bos_token_id", static_cast<uint64_t>(end));
+    builder.set("tokenizer.ggml.eos_token_id", static_cast<uint64_t>(end));
+    builder.set("tokenizer.ggml.add_bos_token", std::string_view(pre) == "llama-bpe");
+    SCOPED_TRACE(pre);
+    expect_same(builder);
+  }
+}
+
+TEST(TokenizerJsonWriter, SentencePiece) {
+  for (const bool has_prefix : {true, false}) {
+    VocabularyBuilder builder("llama");
+    builder.token("<unk>", TokenKind::unknown);
+    const TokenId bos = builder.token("<s>", TokenKind::control);
+    const TokenId eos = builder.token("<end>", TokenKind::control);
+    builder.byte_tokens();
+    double score = 0;
+    for (const char* piece : {"he", "ll", "hell", "hello", "\xE2\x96\x81hello", "\xE2\x96\x81t"}) {
+      builder.token(piece, TokenKind::normal, --score);
+    }
+    for (const char* piece : {"h", "e", "l", "o", "\xE2\x96\x81", "1", "2", "t", "w"}) {
+      builder.token(piece, TokenKind::normal, --score);
+    }
+    builder.set("tokenizer.ggml.bos_token_id", static_cast<uint64_t>(bos));
+    builder.set("tokenizer.ggml.eos_token_id", static_cast<uint64_t>(eos));
+    builder.set("tokenizer.ggml.unknown_token_id", uint64_t{0});
+    builder.set("tokenizer.ggml.add_space_prefix", has_prefix);
+    SCOPED_TRACE(has_prefix);
+    expect_same(builder);
+  }
+}
+
+TEST(TokenizerJsonWriter, EveryKnownPreTokenizerIsRecognised) {
+  size_t num_known = 0;
+  for (const PreTokenizerName& name : known_pre_tokenizers()) {
+    const auto steps = pre_tokenizer_json(name.rules);
+    if (!steps) continue;
+    ++num_known;
+    const auto found = recognise_pre_tokenizer(nlohmann::json(*steps));
+    ASSERT_TRUE(found.ok()) << name.name << ": " << found.error().to_string();
+    EXPECT_EQ(found->rules, name.rules) << name.name;
+  }
+  EXPECT_GT(num_known, 7U);
+}
+
+TEST(TokenizerJsonWriter, TheConfigHasTheTemplate) {
+  VocabularyBuilder builder("gpt2");
+  builder.byte_level_alphabet();
+  builder.set_text("tokenizer.ggml.pre", "gpt-2");
+  builder.set_text("tokenizer.chat_template", "{{ messages }}");
+  const auto written = write_hf_tokenizer(builder.metadata());
+  ASSERT_TRUE(written.ok());
+  EXPECT_EQ(nlohmann::json::parse(written->config)["chat_template"], "{{ messages }}");
+}
+
+TEST(TokenizerJsonWriter, OtherKindsAreRefused) {
+  VocabularyBuilder builder("bert");
+  builder.token("[UNK]", TokenKind::unknown);
+  builder.set("tokenizer.ggml.unknown_token_id", uint64_t{0});
+  builder.set("tokenizer.ggml.add_bos_token", false);
+  builder.set("tokenizer.ggml.add_eos_token", false);
+  const auto written = write_hf_tokenizer(builder.metadata());
+  ASSERT_FALSE(written.ok());
+  EXPECT_NE(written.error().to_string().find("only BPE"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace headrace::text
