@@ -17,6 +17,9 @@ struct ConvertOptions {
   const Quantization* to = nullptr;  ///< null: every tensor as it is
   bool overwrite = false;            ///< else a file that is there is an error
   int num_threads = 0;               ///< 0: usable_processors()
+  /// Weights of a Hugging Face directory are spread over files of about this size at the most: what
+  /// other writers have.
+  uint64_t most_shard_bytes = 5'000'000'000;
   /// Told how many of the source's bytes are done; false ends the work. May be empty.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
 };
@@ -33,8 +36,8 @@ struct ConvertSummary {
 /// Writes `from` to the GGUF file `out`, which appears once it is whole. Metadata is kept, but for
 /// what is about parts of a split file; `general.file_type` says the new type. Of a Hugging Face
 /// directory the tokenizer is written too, rows of queries and keys in the order that GGUF files of
-/// the architecture have, and the experts of a layer as one tensor. Which tensors change, and to what, is as at load
-/// (quantization.h). Memory: a few megabytes besides the metadata.
+/// the architecture have, and the experts of a layer as one tensor. Which tensors change, and to
+/// what, is as at load (quantization.h). Memory: a few megabytes besides the metadata.
 ///
 /// Errors: invalid_argument (a file is there, or is the source); unsupported (all is quantised
 /// already); corrupt_data (a weight that cannot be quantised; the source was written meanwhile);

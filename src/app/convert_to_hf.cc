@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As other writers of such directories have it.
-constexpr uint64_t kMostShardBytes = 5'000'000'000;
 /// Numbers that are decoded, encoded and written at a time, about.
 constexpr int64_t kNumbersAtATime = int64_t{1} << 20;
 
@@ -206,6 +204,14 @@ bool holds(Format format, std::span<const float> values) {
   return std::ranges::equal(values, back);
 }
 
+Error beyond_format(const HfTarget& target, Format format, int64_t row, size_t col) {
+  return Error{ErrorCode::corrupt_data,
+               "the weight in row " + std::to_string(row) + ", column " + std::to_string(col) +
+                   " is no finite number, or more than " + std::string(format_traits(format).name) +
+                   " can hold",
+               "tensor '" + target.source->name + "'", "ask for the type bf16 or f32"};
+}
+
 class HfDirectoryWriter {
  public:
   HfDirectoryWriter(const Checkpoint& from, const ConvertOptions& options)
@@ -293,7 +299,7 @@ class HfDirectoryWriter {
       HEADRACE_ASSIGN(const Format format, format_of_target(target));
       plans.push_back({target.name, format, target.shape});
       const uint64_t bytes = safetensors_bytes(plans.back());
-      if (shard_bytes > 0 && shard_bytes + bytes > kMostShardBytes) {
+      if (shard_bytes > 0 && shard_bytes + bytes > options_.most_shard_bytes) {
         shard_begins.push_back(plans.size() - 1);
         shard_bytes = 0;
       }
@@ -332,6 +338,7 @@ class HfDirectoryWriter {
     HEADRACE_ASSIGN(const TargetRows rows, rows_of(target));
     const int64_t slice = std::max<int64_t>(1, kNumbersAtATime / std::max<int64_t>(1, rows.cols()));
     const size_t row_bytes = static_cast<size_t>(rows.cols()) * format_traits(format).block_bytes;
+    const Encoder& encoder = *encoder_of(format);
     std::vector<float> row(static_cast<size_t>(rows.cols()));
     std::vector<std::byte> made;
     for (int64_t first = 0; first < rows.rows(); first += slice) {
@@ -339,11 +346,11 @@ class HfDirectoryWriter {
       made.resize(static_cast<size_t>(count) * row_bytes);
       for (int64_t i = 0; i < count; ++i) {
         rows.read(first + i, row.data());
-        CheckpointTensor one;
-        one.name = target.source->name;
-        one.shape = {1, rows.cols()};
-        one.data = std::as_bytes(std::span(row));
-        HEADRACE_TRY(encode_row(one, format, 0, made.data() + static_cast<size_t>(i) * row_bytes));
+        if (const auto bad = find_unencodable(encoder, row)) {
+          return beyond_format(target, format, first + i, *bad);
+        }
+        encoder.encode(row.data(), nullptr, made.data() + static_cast<size_t>(i) * row_bytes,
+                       row.size());
       }
       HEADRACE_TRY(put(made));
       HEADRACE_TRY(report(static_cast<uint64_t>(count * rows.cols())));

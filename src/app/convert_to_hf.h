@@ -16,8 +16,8 @@ bool is_hf_target(const std::string& out);
 /// Writes the GGUF model `from` as the directory `out`, which appears once it is whole: until then
 /// it is beside, under the same name and ".part". Matrices get the type `options.to` (f32, f16 or
 /// bf16); without one they stay, and those in blocks become F16. Vectors get it where that loses
-/// nothing, else F32. Weights of more than 5 GB are spread over several files, with an index. What
-/// cannot be said in a tokenizer.json is left out, with a warning.
+/// nothing, else F32. Weights of more than `options.most_shard_bytes` are spread over several
+/// files, with an index. What cannot be said in a tokenizer.json is left out, with a warning.
 ///
 /// Errors: invalid_argument (something is there already and `options.overwrite` is not set, or it
 /// is no directory with a config.json; another type; `from` is such a directory); those of

@@ -95,6 +95,22 @@ TEST_F(ConvertToHf, TinyModelsGiveTheSameLogits) {
   }
 }
 
+TEST_F(ConvertToHf, ScalingsOfPositionsAreSaidAgain) {
+  for (const std::string type : {"linear", "yarn"}) {
+    test::TinyModel tiny = test::tiny_model({});
+    tiny.file.add("llama.rope.scaling.type", type);
+    tiny.file.add("llama.rope.scaling.factor", 4.0F);
+    tiny.file.add("llama.rope.scaling.original_context_length", uint32_t{64});
+    tiny.file.write(at("in.gguf"));
+    const auto summary = convert(at("in.gguf"), at("out"), "", true);
+    ASSERT_TRUE(summary.ok()) << type << ": " << summary.error().to_string();
+    EXPECT_EQ(config_of(at("out"))["rope_scaling"]["rope_type"], type);
+    const auto before = logits(at("in.gguf"));
+    const auto after = logits(at("out"));
+    for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(after[i], before[i], 1e-5F) << type;
+  }
+}
+
 TEST_F(ConvertToHf, BlocksBecomeTheAskedType) {
   test::tiny_model({.embedding = 64, .feed_forward = 96, .head_dim = 16, .rope_dims = 16})
       .file.write(at("in.gguf"));
@@ -132,6 +148,39 @@ TEST_F(ConvertToHf, NothingIsOverwrittenUnasked) {
   ASSERT_FALSE(again.ok());
   EXPECT_NE(again.error().to_string().find("already"), std::string::npos);
   EXPECT_FALSE(fs::exists(at("new")));
+}
+
+TEST_F(ConvertToHf, ManyWeightsAreSpreadOverFiles) {
+  test::tiny_model({}).file.write(at("in.gguf"));
+  ConvertOptions options;
+  options.most_shard_bytes = 10'000;
+  const auto done = convert_to_hf(*open(at("in.gguf")), at("out"), options);
+  ASSERT_TRUE(done.ok()) << done.error().to_string();
+  std::ifstream file(folder_ / "out/model.safetensors.index.json");
+  const json index = json::parse(file);
+  EXPECT_EQ(index["weight_map"].size(), static_cast<size_t>(done->num_tensors));
+  EXPECT_EQ(index["metadata"]["total_size"], 4 * done->num_parameters);
+  const std::string first = index["weight_map"]["model.embed_tokens.weight"];
+  EXPECT_TRUE(first.starts_with("model-00001-of-000")) << first;
+  EXPECT_FALSE(fs::exists(folder_ / "out/model.safetensors"));
+  EXPECT_EQ(logits(at("out")), logits(at("in.gguf")));
+}
+
+TEST_F(ConvertToHf, AWeightBeyondTheTypeIsNamed) {
+  test::TinyModel tiny = test::tiny_metadata({});
+  std::vector<float> values(static_cast<size_t>(50 * 32), 0.5F);
+  values[32 * 7 + 3] = 70000;
+  test::TinyModel whole = test::tiny_model({});
+  tiny.add("token_embd.weight", {50, 32}, values);
+  for (const auto& [name, tensor] : whole.tensors) {
+    if (name != "token_embd.weight") tiny.add(name, tensor.shape, tensor.values);
+  }
+  tiny.file.write(at("in.gguf"));
+  const auto done = convert(at("in.gguf"), at("out"), "f16");
+  ASSERT_FALSE(done.ok());
+  EXPECT_NE(done.error().to_string().find("row 7, column 3"), std::string::npos)
+      << done.error().to_string();
+  EXPECT_TRUE(convert(at("in.gguf"), at("out"), "bf16").ok());
 }
 
 TEST_F(ConvertToHf, AnInterruptedOneLeavesNothing) {

@@ -103,10 +103,21 @@ void read_hf_stablelm(HfModel& model) {
   read_hf_rope(model, {.partial_factor = kRotatedPart});
 }
 
+void write_hf_stablelm(HfWriter& out) {
+  const ModelConfig& config = out.config();
+  write_hf_decoder(out, "stablelm");
+  out.set_float("layer_norm_eps", static_cast<double>(config.norm_eps));
+  out.set_bool("use_parallel_residual", config.is_parallel);
+  out.set_bool("use_qkv_bias", out.has_tensor("blk.0.attn_q.bias"));
+  out.set_bool("qk_layernorm", out.has_tensor("blk.0.attn_q_norm.weight"));
+  out.set_float("partial_rotary_factor", 1);  // where all of a head is rotated
+  write_hf_rope(out);
+}
+
 }  // namespace
 
-extern const Architecture stablelm_architecture{"stablelm",       {"StableLmForCausalLM"},
-                                                RopeRows::halves, stablelm_config,
-                                                load_stablelm,    read_hf_stablelm};
+extern const Architecture stablelm_architecture{
+    "stablelm",    {"StableLmForCausalLM"}, RopeRows::halves, stablelm_config,
+    load_stablelm, read_hf_stablelm,        write_hf_stablelm};
 
 }  // namespace headrace

@@ -36,10 +36,20 @@ void read_hf_starcoder2(HfModel& model) {
   read_hf_rope(model);
 }
 
+void write_hf_starcoder2(HfWriter& out) {
+  const ModelConfig& config = out.config();
+  write_hf_decoder(out, "starcoder2");
+  out.set_float("norm_epsilon", static_cast<double>(config.norm_eps));
+  out.set_text("hidden_act", hf_activation_name(config.activation));
+  out.set_bool("use_bias", out.has_tensor("blk.0.attn_q.bias"));
+  write_hf_window(out);
+  write_hf_rope(out);
+}
+
 }  // namespace
 
-extern const Architecture starcoder2_architecture{"starcoder2",     {"Starcoder2ForCausalLM"},
-                                                  RopeRows::halves, starcoder2_config,
-                                                  load_starcoder2,  read_hf_starcoder2};
+extern const Architecture starcoder2_architecture{
+    "starcoder2",    {"Starcoder2ForCausalLM"}, RopeRows::halves,   starcoder2_config,
+    load_starcoder2, read_hf_starcoder2,        write_hf_starcoder2};
 
 }  // namespace headrace

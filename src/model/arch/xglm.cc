@@ -68,9 +68,22 @@ void read_hf_xglm(HfModel& model) {
   model.set_float("embedding_scale", scales ? std::sqrt(width) : 1, "scale_embedding");
 }
 
+void write_hf_xglm(HfWriter& out) {
+  const ModelConfig& config = out.config();
+  out.set_text("model_type", "xglm");
+  out.set_int("max_position_embeddings", config.context_length);
+  out.set_int("d_model", config.embedding_length);
+  out.set_int("num_layers", config.num_layers);
+  out.set_int("attention_heads", config.num_heads);
+  out.set_int("ffn_dim", config.feed_forward_length);
+  out.set_text("activation_function", hf_activation_name(config.activation));
+  out.set_bool("scale_embedding", config.embedding_scale != 1.0F);
+}
+
 }  // namespace
 
-extern const Architecture xglm_architecture{"xglm",      {"XGLMForCausalLM"}, RopeRows::halves,
-                                            xglm_config, load_xglm,           read_hf_xglm};
+extern const Architecture xglm_architecture{"xglm",       {"XGLMForCausalLM"}, RopeRows::halves,
+                                            xglm_config,  load_xglm,           read_hf_xglm,
+                                            write_hf_xglm};
 
 }  // namespace headrace

@@ -29,6 +29,13 @@ ModelConfig in_32_bits(ModelConfig config) {
           &rope->beta_fast, &rope->beta_slow, &rope->attention_factor}) {
       *value = static_cast<double>(static_cast<float>(*value));
     }
+    // Said by files, and of no use there.
+    using Scaling = RopeConfig::Scaling;
+    if (rope->scaling == Scaling::none || rope->scaling == Scaling::linear) {
+      rope->original_context = 0;
+    }
+    // YaRN's is a product, which both forms split differently.
+    rope->attention_factor = std::round(rope->attention_factor * 1e5) / 1e5;
   }
   // Other files of a directory say these.
   config.pooling.reset();

@@ -65,8 +65,8 @@ void write_hf_layer_types(HfWriter& out);
 /// The keys that read_hf_moe reads; `count` is the number of experts' name.
 void write_hf_moe(HfWriter& out, std::string_view count);
 
-/// The text of generation_config.json: ends of generation and `general.sampling.*`, the other way of
-/// add_hf_sampling and add_hf_special_ids.
+/// The text of generation_config.json: ends of generation and `general.sampling.*`, the other way
+/// of add_hf_sampling and add_hf_special_ids.
 std::string hf_generation_config(const Metadata& metadata);
 
 }  // namespace headrace
