@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "text/base_tokenizer.h"
+#include "text/hf/sentencepiece_form.h"
 
 namespace headrace {
 namespace {
@@ -31,12 +32,13 @@ std::string_view model_of(Algorithm algorithm) {
   return "";
 }
 
-void put_pieces(const Vocabulary& vocabulary, Metadata& metadata) {
+void put_pieces(const Vocabulary& vocabulary, const std::vector<TokenKind>& kinds,
+                Metadata& metadata) {
   std::vector<std::string_view> tokens;
   std::vector<int64_t> types;
   for (size_t id = 0; id < vocabulary.size(); ++id) {
     tokens.push_back(vocabulary.pieces[id]);
-    types.push_back(static_cast<int64_t>(vocabulary.kinds[id]));
+    types.push_back(static_cast<int64_t>(kinds[id]));
   }
   metadata.set(gguf_key("tokens"), std::move(tokens));
   metadata.set(gguf_key("token_type"), std::move(types));
@@ -53,6 +55,11 @@ void put_merges(const Vocabulary& vocabulary, Metadata& metadata, std::deque<std
     merges.push_back(texts.back());
   }
   metadata.set(gguf_key("merges"), std::move(merges));
+}
+
+void put_scores(const std::vector<float>& scores, bool space_prefix, Metadata& metadata) {
+  metadata.set(gguf_key("scores"), std::vector<double>(scores.begin(), scores.end()));
+  metadata.set(gguf_key("add_space_prefix"), space_prefix);
 }
 
 void put_special(const SpecialTokens& special, Metadata& metadata) {
@@ -86,27 +93,35 @@ Result<void> put_gguf_vocabulary(const Tokenizer& tokenizer, Metadata& metadata,
     return Error{ErrorCode::unsupported, "the model has no tokenizer, token ids alone", "", ""};
   }
   const Vocabulary& vocabulary = base->vocabulary();
+  if (const auto form = text::sentencepiece_form(vocabulary)) {
+    metadata.set(gguf_key("model"), model_of(Algorithm::sentencepiece_bpe));
+    put_pieces(vocabulary, form->kinds, metadata);
+    put_scores(form->scores, form->space_prefix, metadata);
+    put_special(vocabulary.special, metadata);
+    return {};
+  }
   const std::string_view model = model_of(vocabulary.algorithm);
   if (model.empty()) {
     return Error{ErrorCode::unsupported, "GGUF has no words for the steps of this tokenizer", "",
                  "tokenizer.json stays the one to use"};
   }
   metadata.set(gguf_key("model"), model);
-  put_pieces(vocabulary, metadata);
+  put_pieces(vocabulary, vocabulary.kinds, metadata);
   if (vocabulary.algorithm == Algorithm::byte_level_bpe) {
     metadata.set(gguf_key("pre"), vocabulary.pre.name);
     put_merges(vocabulary, metadata, texts);
   }
   if (vocabulary.algorithm == Algorithm::sentencepiece_bpe) {
-    metadata.set(gguf_key("scores"),
-                 std::vector<double>(vocabulary.scores.begin(), vocabulary.scores.end()));
-    metadata.set(gguf_key("add_space_prefix"), vocabulary.space_prefix);
+    put_scores(vocabulary.scores, vocabulary.space_prefix, metadata);
   }
   put_special(vocabulary.special, metadata);
   return {};
 }
 
 bool same_as_written(const Tokenizer& tokenizer, const Metadata& metadata) {
+  if (const auto* base = dynamic_cast<const text::BaseTokenizer*>(&tokenizer)) {
+    if (const auto form = text::sentencepiece_form(base->vocabulary())) return form->is_same;
+  }
   const auto vocabulary = text::read_gguf_vocabulary(metadata, {});
   return vocabulary.ok() &&
          text::fingerprint_of(*vocabulary).digest == tokenizer.fingerprint().digest;

@@ -17,7 +17,8 @@ namespace headrace {
 Result<void> put_gguf_vocabulary(const Tokenizer& tokenizer, Metadata& metadata,
                                  std::deque<std::string>& texts);
 
-/// Whether these keys give a tokenizer of the same fingerprint.
+/// Whether these keys give a tokenizer of the same fingerprint, or, of SentencePiece's BPE read
+/// from a tokenizer.json, one with the same rules.
 bool same_as_written(const Tokenizer& tokenizer, const Metadata& metadata);
 
 /// Adds unused tokens ("[PAD151646]") until there are `size`: as many as a padded embedding has

@@ -6,8 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "text/gguf_vocabulary_writer.h"
 #include "text/hf/sentencepiece.h"
 #include "text/hf/tokenizer_json.h"
+#include "text/hf/tokenizer_json_writer.h"
 
 namespace headrace::text {
 namespace {
@@ -29,6 +31,14 @@ void check_outcome(const Result<std::shared_ptr<const Tokenizer>>& made, size_t&
     return;
   }
   ++num_read;
+  Metadata metadata;
+  std::deque<std::string> texts;
+  if (put_gguf_vocabulary(**made, metadata, texts).ok()) {
+    (void)same_as_written(**made, metadata);
+    if (const auto written = write_hf_tokenizer(metadata); written.ok()) {
+      EXPECT_FALSE(json::parse(written->tokenizer, nullptr, false).is_discarded());
+    }
+  }
   for (const bool flag : {false, true}) {
     const auto ids = (*made)->encode("The wheel  turned</s> 12\xC3\xA9\xFF!", {flag, flag});
     if (!ids.ok()) {

@@ -1,12 +1,11 @@
 // See tokenizer_json_writer.h. The fields: Hugging Face tokenizers, the JSON form of a Tokenizer.
 #include "text/hf/tokenizer_json_writer.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <tuple>
 #include <vector>
 
 #include "text/hf/hf_pretokenizer.h"
+#include "text/hf/sentencepiece_form.h"
 #include "text/vocabulary.h"
 
 namespace headrace {
@@ -51,41 +50,10 @@ ordered_json vocabulary_map(const Vocabulary& vocabulary) {
   return out;
 }
 
-ordered_json merge_list(const Vocabulary& vocabulary) {
+ordered_json merge_list(const Vocabulary& vocabulary, const std::vector<text::MergeRule>& merges) {
   ordered_json out = ordered_json::array();
-  for (const text::MergeRule& rule : vocabulary.merges) {
+  for (const text::MergeRule& rule : merges) {
     out.push_back({piece_of(vocabulary, rule.left), piece_of(vocabulary, rule.right)});
-  }
-  return out;
-}
-
-/// SentencePiece joins the neighbours whose piece has the best score: merges in the order of these.
-ordered_json merges_of_scores(const Vocabulary& vocabulary) {
-  struct Merge {
-    float score;
-    TokenId left, right;
-  };
-  std::vector<Merge> merges;
-  const auto find = [&](std::string_view piece) {
-    const TokenId id = vocabulary.index.find(vocabulary.pieces, piece);
-    return id >= 0 && vocabulary.kinds[static_cast<size_t>(id)] == TokenKind::normal ? id : -1;
-  };
-  for (size_t id = 0; id < vocabulary.size(); ++id) {
-    const std::string_view piece = vocabulary.pieces[id];
-    if (vocabulary.kinds[id] != TokenKind::normal) continue;
-    for (size_t at = 1; at < piece.size(); ++at) {
-      if ((static_cast<unsigned char>(piece[at]) & 0xC0) == 0x80) continue;  // within a character
-      const TokenId left = find(piece.substr(0, at));
-      const TokenId right = left < 0 ? -1 : find(piece.substr(at));
-      if (right >= 0) merges.push_back({vocabulary.scores[id], left, right});
-    }
-  }
-  std::ranges::stable_sort(merges, [](const Merge& a, const Merge& b) {
-    return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right);
-  });
-  ordered_json out = ordered_json::array();
-  for (const Merge& merge : merges) {
-    out.push_back({piece_of(vocabulary, merge.left), piece_of(vocabulary, merge.right)});
   }
   return out;
 }
@@ -132,7 +100,8 @@ ordered_json bpe_model(const Vocabulary& vocabulary, bool is_sentencepiece) {
     model["unk_token"] = piece_of(vocabulary, vocabulary.special.unk);
   }
   model["vocab"] = vocabulary_map(vocabulary);
-  model["merges"] = is_sentencepiece ? merges_of_scores(vocabulary) : merge_list(vocabulary);
+  model["merges"] = merge_list(
+      vocabulary, is_sentencepiece ? text::merges_of_scores(vocabulary) : vocabulary.merges);
   return model;
 }
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "text/gguf_vocabulary_writer.h"
 #include "text/hf/hf_pretokenizer.h"
 #include "text/hf/tokenizer_json.h"
 #include "text/test_vocabulary.h"
@@ -14,6 +15,23 @@ namespace {
 
 constexpr const char* kTexts[] = {
     "", "hello", "hello hello  he", " hell\n\nhello 12345", "héllo <end>x", "  two", "<s>hello"};
+
+/// And back: GGUF's keys of the tokenizer that was read.
+void expect_same_as_gguf(const Tokenizer& before, const Tokenizer& tokenizer) {
+  Metadata metadata;
+  std::deque<std::string> texts;
+  ASSERT_TRUE(put_gguf_vocabulary(tokenizer, metadata, texts).ok());
+  EXPECT_TRUE(same_as_written(tokenizer, metadata));
+  const auto after = make_tokenizer(metadata, {});
+  ASSERT_TRUE(after.ok()) << after.error().to_string();
+  EXPECT_EQ((*after)->special().bos, before.special().bos);
+  for (const char* text : kTexts) {
+    const EncodeOptions options = {.add_special = true, .parse_special = true};
+    const auto expected = before.encode(text, options).value();
+    EXPECT_EQ((*after)->encode(text, options).value(), expected) << text;
+    EXPECT_EQ((*after)->decode(expected, true), before.decode(expected, true)) << text;
+  }
+}
 
 void expect_same(VocabularyBuilder& builder) {
   const auto before = builder.build();
@@ -29,6 +47,7 @@ void expect_same(VocabularyBuilder& builder) {
     EXPECT_EQ((*after)->encode(text, options).value(), expected) << text;
     EXPECT_EQ((*after)->decode(expected, true), before->decode(expected, true)) << text;
   }
+  expect_same_as_gguf(*before, **after);
 }
 
 TEST(TokenizerJsonWriter, ByteLevel) {
