@@ -105,17 +105,27 @@ void Rope::set_context(int64_t max_tokens) {
 Tensor Rope::angles(std::span<const int32_t> positions) {
   const Tensor out = angles_.view(static_cast<int64_t>(positions.size()));
   const auto factor = static_cast<float>(config_.attention_factor);
-  const std::vector<float>& frequencies = is_long_ ? long_inv_freq_ : inv_freq_;
-  backend_->rope_angles({frequencies, factor}, positions, out);
-  if (config_.scaling != RopeConfig::Scaling::dynamic) return out;
-  for (size_t row = 0; row < positions.size(); ++row) {
-    if (positions[row] < config_.original_context) continue;
-    RopeConfig stretched = config_;
-    stretched.base = dynamic_base(config_, positions[row]);
-    backend_->rope_angles({rope_frequencies(stretched, {}), factor}, positions.subspan(row, 1),
-                          out.slice_rows(static_cast<int64_t>(row), 1));
+  const std::vector<float>& usual = is_long_ ? long_inv_freq_ : inv_freq_;
+  const auto is_stretched = [&](size_t row) {
+    return config_.scaling == RopeConfig::Scaling::dynamic &&
+           positions[row] >= config_.original_context;
+  };
+  for (size_t row = 0, end = 0; row < positions.size(); row = end) {
+    const bool has_own = is_stretched(row);
+    for (end = row + 1; !has_own && end < positions.size() && !is_stretched(end);) ++end;
+    const auto of_rows = positions.subspan(row, end - row);
+    const auto own = has_own ? stretched_frequencies(of_rows.front()) : std::vector<float>();
+    backend_->rope_angles(
+        {has_own ? own : usual, factor}, of_rows,
+        out.slice_rows(static_cast<int64_t>(row), static_cast<int64_t>(end - row)));
   }
   return out;
+}
+
+std::vector<float> Rope::stretched_frequencies(int32_t position) const {
+  RopeConfig stretched = config_;
+  stretched.base = dynamic_base(config_, position);
+  return rope_frequencies(stretched, {});
 }
 
 }  // namespace headrace

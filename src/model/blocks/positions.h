@@ -66,6 +66,9 @@ class Rope {
   Tensor angles(std::span<const int32_t> positions);
 
  private:
+  /// With dynamic scaling, of a position past the original context.
+  std::vector<float> stretched_frequencies(int32_t position) const;
+
   Backend* backend_;
   RopeConfig config_;
   std::vector<float> inv_freq_;       ///< of all positions, but with dynamic scaling
