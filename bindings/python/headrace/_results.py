@@ -155,6 +155,8 @@ class ModelInfo:
     num_layers: int
     embedding_length: int
     num_parameters: int
+    num_active_parameters: int
+    """That a token uses: with experts fewer."""
     weight_bytes: int
     end_tokens: list[int]
     """Ids that end a generation."""

@@ -292,6 +292,7 @@ py::dict info_of(const OpenedModel& opened) {
   out["num_layers"] = info.num_layers;
   out["embedding_length"] = info.embedding_length;
   out["num_parameters"] = info.num_parameters;
+  out["num_active_parameters"] = info.num_active_parameters;
   out["weight_bytes"] = info.weight_bytes;
   out["end_tokens"] = info.end_tokens;
   out["has_chat_template"] = opened.chat_template.has_value();

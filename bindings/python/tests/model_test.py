@@ -31,6 +31,10 @@ def test_by_path_and_by_name(models, tmp_path, monkeypatch):
             assert pathlib.Path(llm.info.path).name == f"{llm.info.name}.gguf"
 
 
+def test_parameters_that_a_token_uses(llm):
+    assert llm.info.num_active_parameters == llm.info.num_parameters > 0
+
+
 @pytest.mark.parametrize("reference, fault", [
     ("no-such-model", headrace.NotFoundError), ("no/such.gguf", headrace.NotFoundError),
     (".", headrace.HeadraceError), (__file__, headrace.HeadraceError),
