@@ -60,12 +60,34 @@ Metadata metadata_of(const Checkpoint& from, const Quantization* to) {
   return out;
 }
 
-/// The tokenizer of a directory, in GGUF's keys; "none" where these have no words for it.
+/// The special ids that a directory names, which also serve where it has no tokenizer.
+void put_special_ids(const Checkpoint& from, Metadata& metadata) {
+  const auto ids = special_ids_of_directory(from.path());
+  if (!ids.ok()) return;
+  const auto put = [&](const char* key, TokenId id) {
+    if (id >= 0) metadata.set(key, static_cast<uint64_t>(id));
+  };
+  put("tokenizer.ggml.bos_token_id", ids->bos);
+  put("tokenizer.ggml.eos_token_id", ids->eos);
+  const std::vector<int64_t> ends(ids->end_of_generation.begin(), ids->end_of_generation.end());
+  if (ends.size() > 1) metadata.set("tokenizer.ggml.eog_token_ids", ends);
+}
+
+/// The tokenizer and the chat template of a directory, in GGUF's keys; "none" where these have no
+/// words for the tokenizer.
 struct WrittenTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::deque<std::string> texts;
 
   void put(const Checkpoint& from, Metadata& metadata, std::vector<std::string>& warnings) {
+    auto chat_template = chat_template_of(from);
+    if (!chat_template.ok()) {
+      warnings.push_back("no chat template was written: " + chat_template.error().to_string());
+    } else if (*chat_template) {
+      texts.push_back(std::move(**chat_template));
+      metadata.set("tokenizer.chat_template", std::string_view(texts.back()));
+    }
+    put_special_ids(from, metadata);
     auto opened = tokenizer_of(from, TokenizerOptions{});
     if (!opened.ok()) {
       metadata.set("tokenizer.ggml.model", std::string_view("none"));
@@ -81,9 +103,6 @@ struct WrittenTokenizer {
       warnings.push_back(
           "GGUF cannot say all rules of this tokenizer: some texts may be cut otherwise than by "
           "the directory's");
-    }
-    if (done.ok()) {
-      pad_gguf_vocabulary(metadata, static_cast<size_t>(embedding_rows(from)), texts);
     }
   }
 };

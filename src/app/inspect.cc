@@ -83,7 +83,8 @@ Result<Inspection> inspect_model(const std::string& path, const InspectOptions& 
   const Metadata& metadata = seen.checkpoint->metadata();
   seen.architecture = string_or_empty(metadata, "general.architecture");
   seen.name = string_or_empty(metadata, "general.name");
-  seen.has_chat_template = !string_or_empty(metadata, "tokenizer.chat_template").empty();
+  const auto chat_template = chat_template_of(*seen.checkpoint);
+  seen.has_chat_template = chat_template.ok() && !chat_template->value_or("").empty();
   seen.formats = shares_of(*seen.checkpoint);
   for (const FormatShare& share : seen.formats) seen.num_parameters += share.num_parameters;
   seen.num_active_parameters = seen.num_parameters;

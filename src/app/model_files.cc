@@ -6,6 +6,7 @@
 namespace headrace {
 namespace {
 
+/// Those of a GGUF file's keys.
 Result<IdTokenizerOptions> special_ids(const Checkpoint& checkpoint) {
   IdTokenizerOptions options;
   const Metadata& metadata = checkpoint.metadata();
@@ -38,7 +39,9 @@ bool has_ids_alone(const Metadata& metadata) {
 }
 
 Result<std::shared_ptr<const Tokenizer>> ids_of(const Checkpoint& checkpoint) {
-  HEADRACE_ASSIGN(const IdTokenizerOptions ids, special_ids(checkpoint));
+  HEADRACE_ASSIGN(const IdTokenizerOptions ids, checkpoint.is_directory()
+                                                    ? special_ids_of_directory(checkpoint.path())
+                                                    : special_ids(checkpoint));
   return make_id_tokenizer(embedding_rows(checkpoint), ids);
 }
 
@@ -56,8 +59,18 @@ Result<std::shared_ptr<const Tokenizer>> tokenizer_of(const Checkpoint& checkpoi
   }
   if (!checkpoint.is_directory()) return ids_of(checkpoint);
   HEADRACE_ASSIGN(const ModelDirectory directory, ModelDirectory::open(checkpoint.path()));
-  if (has_tokenizer(directory)) return open_hf_tokenizer(checkpoint.path(), options);
+  if (has_tokenizer(directory)) {
+    TokenizerOptions padded = options;
+    padded.num_rows = embedding_rows(checkpoint);
+    return open_hf_tokenizer(checkpoint.path(), padded);
+  }
   return ids_of(checkpoint);
+}
+
+Result<std::optional<std::string>> chat_template_of(const Checkpoint& checkpoint) {
+  if (checkpoint.is_directory()) return chat_template_of_directory(checkpoint.path());
+  HEADRACE_ASSIGN(const auto source, checkpoint.metadata().get_string("tokenizer.chat_template"));
+  return source ? std::optional<std::string>(*source) : std::nullopt;
 }
 
 }  // namespace headrace

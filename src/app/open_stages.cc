@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -54,7 +55,7 @@ Result<void> set_chat_template(OpenedModel& opened) {
     opened.chat_template = std::move(parsed).value();
     return {};
   }
-  const auto source = opened.checkpoint->metadata().get_string("tokenizer.chat_template");
+  const auto source = chat_template_of(*opened.checkpoint);
   if (!source.ok()) {
     opened.warnings.push_back("no chat template: " + source.error().to_string());
     return {};
@@ -154,11 +155,26 @@ int num_threads_of(const OpenOptions& options, std::vector<std::string>& warning
   return threads_to_use(options.num_threads, warnings);
 }
 
-/// What a model is called where nobody says: its file without the ending, or its directory.
+/// A file's name without the ending, and without the number of a part.
+std::string name_of_file(const std::string& path) {
+  std::string name = fs::path(path).stem().string();
+  constexpr std::string_view kPart = "-00001-of-00001";
+  const size_t part = name.size() - std::min(name.size(), kPart.size());
+  const bool is_part = name.find("-of-", part) == part + 6 && name[part] == '-';
+  return is_part && part > 0 ? name.substr(0, part) : name;
+}
+
+/// What a model is called where nobody says: its file, or its directory; of one in a hub's cache,
+/// "models--org--name/snapshots/commit", the name.
 std::string name_of_model(const std::string& path) {
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return fs::path(path).stem().string();
-  return fs::path(path + "/").parent_path().filename().string();
+  if (!fs::is_directory(path, ignored)) return name_of_file(path);
+  const fs::path directory = fs::absolute(path + "/", ignored).lexically_normal().parent_path();
+  const std::string repository = directory.parent_path().parent_path().filename().string();
+  if (directory.parent_path().filename() == "snapshots" && repository.starts_with("models--")) {
+    return repository.substr(repository.rfind("--") + 2);
+  }
+  return directory.filename().string();
 }
 
 }  // namespace

@@ -26,9 +26,6 @@ struct TokenizerComparison {
   bool same() const { return same_rules && !difference; }
 };
 
-/// Texts in many scripts, of code, numbers and spaces, that tell tokenizers apart.
-const std::vector<std::string>& tokenizer_texts();
-
 /// Compares `a` and `b`, named `what_a` and `what_b` in the sentence.
 TokenizerComparison compare_tokenizers(const Tokenizer& a, std::string_view what_a,
                                        const Tokenizer& b, std::string_view what_b);

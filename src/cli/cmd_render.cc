@@ -53,8 +53,8 @@ Result<nlohmann::ordered_json> read_messages(const std::string& path) {
 /// The template of a model's file.
 Result<std::string> template_of_model(const std::string& path) {
   HEADRACE_ASSIGN(const auto checkpoint, open_model_files(path));
-  HEADRACE_ASSIGN(const auto source, checkpoint->metadata().get_string("tokenizer.chat_template"));
-  if (source) return std::string(*source);
+  HEADRACE_ASSIGN(const auto source, chat_template_of(*checkpoint));
+  if (source) return *source;
   return Error{ErrorCode::unsupported, "the model has no chat template", path,
                "give one with --template FILE"};
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/model_bounds.h"
+#include "app/model_files.h"
 #include "app/open_models.h"
 #include "app/sampling_defaults.h"
 #include "base/clock.h"
@@ -59,8 +60,8 @@ EngineOptions engine_options(const ServeArgs& args) {
 std::string chat_template_source(const OpenedModel& opened) {
   if (!opened.chat_template) return "";
   if (!opened.options.chat_template.empty()) return opened.options.chat_template;
-  const auto source = opened.checkpoint->metadata().get_string("tokenizer.chat_template");
-  return source.ok() && source->has_value() ? std::string(**source) : "";
+  const auto source = chat_template_of(*opened.checkpoint);
+  return source.ok() ? source->value_or("") : "";
 }
 
 /// What a request gets from one opened model, its engine running.

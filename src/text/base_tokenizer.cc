@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "text/hf/encode_fault.h"
+#include "text/hf/regex_budget.h"
 
 namespace headrace::text {
 namespace {
@@ -29,9 +30,12 @@ bool begins_with(std::span<const TokenId> ids, std::span<const TokenId> others) 
 }  // namespace
 
 BaseTokenizer::BaseTokenizer(Vocabulary vocabulary, TokenMatcher matcher)
-    : vocabulary_(std::move(vocabulary)),
-      matcher_(std::move(matcher)),
-      fingerprint_(fingerprint_of(vocabulary_)) {}
+    : vocabulary_(std::move(vocabulary)), matcher_(std::move(matcher)) {}
+
+const TokenizerFingerprint& BaseTokenizer::fingerprint() const {
+  std::call_once(fingerprint_once_, [&] { fingerprint_ = fingerprint_of(*this); });
+  return fingerprint_;
+}
 
 TokenKind BaseTokenizer::kind(TokenId id) const {
   HEADRACE_CHECK(vocabulary_.is_id(id));
@@ -92,6 +96,7 @@ Result<std::vector<TokenId>> BaseTokenizer::encode_text(std::string_view text,
                                                         bool add_special) const {
   if (text.size() > kMaxTextBytes) return too_long();
   try {
+    const RegexBudget budget(text.size());
     std::vector<TokenId> out;
     // Growing by doubling would touch twice the memory.
     out.reserve(std::min(text.size(), kMaxReserved) + 16);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ class BaseTokenizer : public Tokenizer {
                                       bool add_special) const override;
   /// Ids outside the vocabulary stand for nothing.
   std::string decode(std::span<const TokenId> ids, bool skip_special) const override;
-  const TokenizerFingerprint& fingerprint() const override { return fingerprint_; }
+  /// Computed when it is asked for.
+  const TokenizerFingerprint& fingerprint() const override;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
@@ -58,14 +60,17 @@ class BaseTokenizer : public Tokenizer {
 
   Vocabulary vocabulary_;
   TokenMatcher matcher_;
-  TokenizerFingerprint fingerprint_;
+  mutable std::once_flag fingerprint_once_;
+  mutable TokenizerFingerprint fingerprint_;
 };
 
 /// The tokenizer for a vocabulary; `key` names its list of tokens in errors.
 Result<std::shared_ptr<const Tokenizer>> build_tokenizer(Vocabulary vocabulary,
                                                          std::string_view key);
 
-/// Hex SHA-256 over everything that decides which ids a text becomes.
-TokenizerFingerprint fingerprint_of(const Vocabulary& vocabulary);
+/// Hex SHA-256 over the tokens (unused ones do not count), the merges of a byte-level vocabulary,
+/// what stands around a text, and the tokens of tokenizer_texts(): not over the rules that a file's
+/// format spells one way or another.
+TokenizerFingerprint fingerprint_of(const BaseTokenizer& tokenizer);
 
 }  // namespace headrace::text

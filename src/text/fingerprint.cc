@@ -1,7 +1,11 @@
-// The identity of a vocabulary and the comparison of two; see tokenizer.h.
+// The identity of a tokenizer and the comparison of two; see tokenizer.h.
+#include <algorithm>
+#include <array>
+
 #include "checkpoint/quote_name.h"
 #include "text/base_tokenizer.h"
 #include "text/digest.h"
+#include "text/tokenizer_texts.h"
 
 namespace headrace::text {
 namespace {
@@ -11,19 +15,49 @@ bool counts(const Vocabulary& v, size_t id) {
   return v.kinds[id] != TokenKind::unused && !is_padding_row(v.pieces[id], id);
 }
 
-const AddedRule* rule_of(const Vocabulary& v, TokenId id) {
-  for (const AddedRule& rule : v.added) {
-    if (rule.id == id) return &rule;
+/// How a token is treated. Formats differ in whether they tell bytes from other text, and unknown
+/// tokens from control tokens.
+enum class Treatment : uint8_t { text, matched, hidden };
+
+Treatment treatment_of(TokenKind kind) {
+  switch (kind) {
+    case TokenKind::control:
+    case TokenKind::unknown:
+      return Treatment::hidden;
+    case TokenKind::user_defined:
+      return Treatment::matched;
+    default:
+      return Treatment::text;
   }
-  return nullptr;
 }
 
-bool same_rule(const AddedRule* a, const AddedRule* b) {
-  const AddedRule none;
-  const AddedRule& x = a != nullptr ? *a : none;
-  const AddedRule& y = b != nullptr ? *b : none;
-  return x.strip_left == y.strip_left && x.strip_right == y.strip_right &&
-         x.single_word == y.single_word && x.late == y.late;
+/// Whether the list of merges is the same in every format. Of a SentencePiece vocabulary GGUF and
+/// tokenizer.model have scores, tokenizer.json merges.
+bool counts_merges(const Vocabulary& v) {
+  return v.index.find(v.pieces, kSpaceMark) < 0;
+}
+
+/// The tokens that are matched in any text, each with text on both sides.
+std::string text_of_matched(const Vocabulary& v) {
+  std::string text;
+  for (size_t id = 0; id < v.size(); ++id) {
+    if (counts(v, id) && v.kinds[id] == TokenKind::user_defined) {
+      text.append(" a ").append(v.pieces[id]).append(" b");
+    }
+  }
+  return text;
+}
+
+/// A text that cannot be tokenised has the same tokens as none: -1.
+std::vector<TokenId> tokens_of(const BaseTokenizer& tokenizer, std::string_view text,
+                               bool add_special = false) {
+  auto ids = tokenizer.encode(text, {.add_special = add_special, .parse_special = false});
+  return ids.ok() ? std::move(ids).value() : std::vector<TokenId>{-1};
+}
+
+void add_tokens_to(Digest& digest, const std::vector<TokenId>& ids) {
+  digest.add_number(ids.size());
+  for (const TokenId id : ids) digest.add_number(static_cast<uint64_t>(id));
 }
 
 std::string describe_token(const Vocabulary& v, size_t id) {
@@ -36,33 +70,39 @@ std::string describe_merge(const Vocabulary& v, size_t i) {
   return quote_name(piece(v.merges[i].left) + " " + piece(v.merges[i].right));
 }
 
-// "x vs y" for the first thing in which the two differ.
-std::string first_difference(const Vocabulary& a, const Vocabulary& b) {
-  if (a.algorithm != b.algorithm) return "the kind of tokenizer";
-  const size_t n = std::max(a.size(), b.size());
-  for (size_t id = 0; id < n; ++id) {
+std::string describe_ids(const std::vector<TokenId>& ids) {
+  constexpr size_t kShownIds = 12;
+  std::string out;
+  for (size_t i = 0; i < std::min(ids.size(), kShownIds); ++i) {
+    out += (i == 0 ? "" : " ") + std::to_string(ids[i]);
+  }
+  return "[" + out + (ids.size() > kShownIds ? " ..." : "") + "]";
+}
+
+// "x vs y" for the first token or merge that differs; empty: none does.
+std::string different_tokens(const Vocabulary& a, const Vocabulary& b) {
+  for (size_t id = 0; id < std::max(a.size(), b.size()); ++id) {
     const std::string in_a = describe_token(a, id);
     const std::string in_b = describe_token(b, id);
     const std::string which = "token " + std::to_string(id) + ": ";
     if (in_a != in_b) return which + in_a + " vs " + in_b;
     if (id >= a.size() || id >= b.size() || !counts(a, id)) continue;
-    if (a.kinds[id] != b.kinds[id]) return which + in_a + " is of another kind";
-    if (!a.scores.empty() && !b.scores.empty() && a.scores[id] != b.scores[id]) {
-      return which + "score " + std::to_string(a.scores[id]) + " vs " +
-             std::to_string(b.scores[id]);
-    }
-    const auto token = static_cast<TokenId>(id);
-    if ((!a.added.empty() || !b.added.empty()) &&
-        !same_rule(rule_of(a, token), rule_of(b, token))) {
-      return which + in_a + " is matched by another rule";
+    if (treatment_of(a.kinds[id]) != treatment_of(b.kinds[id])) {
+      return which + in_a + " is of another kind";
     }
   }
-  const size_t num_merges = std::max(a.merges.size(), b.merges.size());
+  const size_t num_merges = counts_merges(a) ? std::max(a.merges.size(), b.merges.size()) : 0;
   for (size_t i = 0; i < num_merges; ++i) {
     const std::string in_a = describe_merge(a, i);
     const std::string in_b = describe_merge(b, i);
     if (in_a != in_b) return "merge " + std::to_string(i) + ": " + in_a + " vs " + in_b;
   }
+  return "";
+}
+
+// The first rule that differs, of two vocabularies that spell their rules alike; empty: none does.
+std::string different_rules(const Vocabulary& a, const Vocabulary& b) {
+  if (a.algorithm != b.algorithm) return "";
   if (a.pre.rules != b.pre.rules) {
     return "pre-tokeniser: " + quote_name(a.pre.name) + " vs " + quote_name(b.pre.name);
   }
@@ -70,41 +110,59 @@ std::string first_difference(const Vocabulary& a, const Vocabulary& b) {
   for (size_t i = 0; i < std::max(a.steps.size(), b.steps.size()); ++i) {
     const std::string in_a = i < a.steps.size() ? quote_name(a.steps[i]) : "none";
     const std::string in_b = i < b.steps.size() ? quote_name(b.steps[i]) : "none";
-    if (i >= a.steps.size() || i >= b.steps.size() || a.steps[i] != b.steps[i]) {
-      return in_a + " vs " + in_b;
-    }
+    if (in_a != in_b) return in_a + " vs " + in_b;
   }
-  if (a.space_prefix != b.space_prefix) return "the space before the text";
-  return "the order of merges and words";
+  return a.space_prefix != b.space_prefix ? "the space before the text" : "";
+}
+
+// The first text whose tokens differ.
+std::string different_text(const BaseTokenizer& a, const BaseTokenizer& b) {
+  std::vector<std::string> texts = tokenizer_texts();
+  texts.push_back(text_of_matched(a.vocabulary()));
+  for (const std::string& text : texts) {
+    const auto in_a = tokens_of(a, text);
+    const auto in_b = tokens_of(b, text);
+    if (in_a == in_b) continue;
+    return "the text " + quote_name(text) + " is " + describe_ids(in_a) + " vs " +
+           describe_ids(in_b);
+  }
+  return "";
+}
+
+std::string first_difference(const BaseTokenizer& a, const BaseTokenizer& b) {
+  if (auto found = different_tokens(a.vocabulary(), b.vocabulary()); !found.empty()) return found;
+  const auto around_a = tokens_of(a, "", true);
+  const auto around_b = tokens_of(b, "", true);
+  if (around_a != around_b) {
+    return "what stands around a text: " + describe_ids(around_a) + " vs " + describe_ids(around_b);
+  }
+  if (auto found = different_rules(a.vocabulary(), b.vocabulary()); !found.empty()) return found;
+  return different_text(a, b);
 }
 
 }  // namespace
 
-TokenizerFingerprint fingerprint_of(const Vocabulary& v) {
+TokenizerFingerprint fingerprint_of(const BaseTokenizer& tokenizer) {
+  const Vocabulary& v = tokenizer.vocabulary();
   Digest digest;
-  digest.add("headrace tokenizer 1");
-  digest.add_number(static_cast<uint64_t>(v.algorithm));
+  digest.add("headrace tokenizer 2");
   for (size_t id = 0; id < v.size(); ++id) {
     if (!counts(v, id)) continue;
-    digest.add_number((uint64_t{id} << 8) | static_cast<uint64_t>(v.kinds[id]));
+    digest.add_number((uint64_t{id} << 8) | static_cast<uint64_t>(treatment_of(v.kinds[id])));
     digest.add(v.pieces[id]);
-    if (!v.scores.empty()) digest.add_float(v.scores[id]);
   }
-  digest.add_number(v.merges.size());
-  for (const MergeRule& rule : v.merges) {
-    digest.add_number((uint64_t{static_cast<uint32_t>(rule.left)} << 32) |
-                      static_cast<uint32_t>(rule.right));
+  if (counts_merges(v)) {
+    digest.add_number(v.merges.size());
+    for (const MergeRule& rule : v.merges) {
+      digest.add_number((uint64_t{static_cast<uint32_t>(rule.left)} << 32) |
+                        static_cast<uint32_t>(rule.right));
+    }
   }
-  digest.add_number(v.added.size());
-  for (const AddedRule& rule : v.added) {
-    digest.add_number(
-        (rule.late ? uint64_t{1} << 63 : 0U) | (uint64_t{static_cast<uint32_t>(rule.id)} << 3) |
-        (rule.strip_left ? 4U : 0U) | (rule.strip_right ? 2U : 0U) | (rule.single_word ? 1U : 0U));
+  add_tokens_to(digest, tokens_of(tokenizer, "", true));
+  for (const std::string& text : tokenizer_texts()) {
+    add_tokens_to(digest, tokens_of(tokenizer, text));
   }
-  digest.add_number(static_cast<uint64_t>(v.pre.rules));
-  digest.add_number((v.ignore_merges ? 1U : 0U) | (v.space_prefix ? 2U : 0U));
-  digest.add_number(static_cast<uint64_t>(v.normalizer));
-  for (const std::string& step : v.steps) digest.add(step);
+  add_tokens_to(digest, tokens_of(tokenizer, text_of_matched(v)));
   return {digest.hex()};
 }
 
@@ -119,7 +177,7 @@ Result<void> check_same_tokenizer(const Tokenizer& a, std::string_view what_a, c
   const auto* const base_b = dynamic_cast<const text::BaseTokenizer*>(&b);
   const std::string difference =
       base_a != nullptr && base_b != nullptr
-          ? text::first_difference(base_a->vocabulary(), base_b->vocabulary())
+          ? text::first_difference(*base_a, *base_b)
           : "fingerprint " + a.fingerprint().digest + " vs " + b.fingerprint().digest;
   return Error{ErrorCode::mismatch,
                std::string(what_a) + " and " + std::string(what_b) +

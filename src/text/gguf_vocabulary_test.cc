@@ -115,11 +115,19 @@ TEST(GgufVocabulary, PaddingRowsAreNotMatched) {
   ASSERT_NE(t, nullptr);
   EXPECT_EQ(t->kind(next), TokenKind::unused);
   EXPECT_GT(t->encode(padding, {.add_special = false}).value().size(), 1U);
+  EXPECT_EQ(t->bytes(next), "");
+  EXPECT_EQ(t->decode(std::vector<TokenId>{next}, false), "");
 }
 
 TEST(Fingerprint, EqualVocabulariesAgreeAndDifferencesAreNamed) {
-  const auto a = byte_level_example().build();
-  const auto same = byte_level_example().build();
+  // Digits, in which the two pre-tokenisers differ.
+  const auto example = [] {
+    auto builder = byte_level_example();
+    builder.merge("1", "2");
+    return builder;
+  };
+  const auto a = example().build();
+  const auto same = example().build();
   EXPECT_EQ(a->fingerprint(), same->fingerprint());
   EXPECT_EQ(a->fingerprint().digest.size(), 64U);
   EXPECT_TRUE(check_same_tokenizer(*a, "model", *same, "draft model").ok());
@@ -134,17 +142,20 @@ TEST(Fingerprint, EqualVocabulariesAgreeAndDifferencesAreNamed) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
     EXPECT_NE(message.find("draft model"), std::string::npos);
   };
-  auto more = byte_level_example();
+  auto more = example();
   more.token("xyz");
   expect_difference(std::move(more), "none vs 'xyz'");
-  auto merged = byte_level_example();
+  auto merged = example();
   merged.token("xyz");
   merged.merge("x", "y");
   expect_difference(std::move(merged), "xyz");
-  auto pre = byte_level_example();
+  auto pre = example();
   pre.set_text("tokenizer.ggml.pre", "smollm");
   expect_difference(std::move(pre), "'gpt-2' vs 'smollm'");
-  expect_difference(sentencepiece_example(), "kind of tokenizer");
+  expect_difference(sentencepiece_example(), "vs '<unk>'");
+  auto framed = example();
+  framed.set("tokenizer.ggml.add_bos_token", true);
+  expect_difference(std::move(framed), "what stands around a text");
 }
 
 TEST(Fingerprint, NamesOfTheSameRulesAndPaddingDoNotMatter) {

@@ -84,6 +84,17 @@ void put_special(const SpecialTokens& special, Metadata& metadata) {
   metadata.set(gguf_key("add_eos_token"), special.add_eos);
 }
 
+/// The control tokens with text between them.
+std::string text_of_control(const Vocabulary& vocabulary) {
+  std::string text;
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary.kinds[id] != TokenKind::control) continue;
+    if (static_cast<TokenId>(id) == vocabulary.special.unk) continue;
+    text.append(" a ").append(vocabulary.pieces[id]).append(" b");
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<void> put_gguf_vocabulary(const Tokenizer& tokenizer, Metadata& metadata,
@@ -119,30 +130,17 @@ Result<void> put_gguf_vocabulary(const Tokenizer& tokenizer, Metadata& metadata,
 }
 
 bool same_as_written(const Tokenizer& tokenizer, const Metadata& metadata) {
-  if (const auto* base = dynamic_cast<const text::BaseTokenizer*>(&tokenizer)) {
-    if (const auto form = text::sentencepiece_form(base->vocabulary())) return form->is_same;
-  }
-  const auto vocabulary = text::read_gguf_vocabulary(metadata, {});
-  return vocabulary.ok() &&
-         text::fingerprint_of(*vocabulary).digest == tokenizer.fingerprint().digest;
-}
-
-void pad_gguf_vocabulary(Metadata& metadata, size_t size, std::deque<std::string>& texts) {
-  const auto list = [&](std::string_view name, auto values, const auto& padding) {
-    if (const MetaValue* found = metadata.find(gguf_key(name))) {
-      if (const auto* old = std::get_if<decltype(values)>(found)) values = *old;
-    }
-    if (values.empty()) return;
-    while (values.size() < size) values.push_back(padding(values.size()));
-    metadata.set(gguf_key(name), std::move(values));
-  };
-  list("tokens", std::vector<std::string_view>(), [&](size_t id) {
-    texts.push_back("[PAD" + std::to_string(id) + "]");
-    return std::string_view(texts.back());
-  });
-  list("token_type", std::vector<int64_t>(),
-       [](size_t) { return static_cast<int64_t>(TokenKind::unused); });
-  list("scores", std::vector<double>(), [](size_t) { return 0.0; });
+  const auto written = make_tokenizer(metadata, {});
+  if (!written.ok() || (*written)->fingerprint() != tokenizer.fingerprint()) return false;
+  const auto* base = dynamic_cast<const text::BaseTokenizer*>(&tokenizer);
+  if (base == nullptr) return true;
+  const auto form = text::sentencepiece_form(base->vocabulary());
+  if (form && !form->is_same) return false;
+  const std::string text = text_of_control(base->vocabulary());
+  const EncodeOptions parsed{.add_special = false, .parse_special = true};
+  const auto wanted = tokenizer.encode(text, parsed);
+  const auto found = (*written)->encode(text, parsed);
+  return wanted.ok() && found.ok() && *wanted == *found;
 }
 
 }  // namespace headrace

@@ -107,6 +107,9 @@ class Tokenizer {
 
 struct TokenizerOptions {
   std::string pre;  ///< overrides `tokenizer.ggml.pre` (--pre-tokenizer); empty: as the file says
+  /// Of a Hugging Face directory: rows of the model's embedding, which may be more than there are
+  /// tokens. The ids that are missing become unused tokens without text; 0: none do.
+  int64_t num_rows = 0;
 };
 
 /// From GGUF metadata. Errors name the key, or the unknown pre-tokeniser and the known ones.
@@ -131,6 +134,10 @@ struct IdTokenizerOptions {
   TokenId bos = -1, eos = -1;              ///< ids outside of the vocabulary count as -1
   std::vector<TokenId> end_of_generation;  ///< besides eos
 };
+
+/// The ids that the files of a Hugging Face directory name, for one without a tokenizer: of
+/// generation_config.json, else of config.json. Files that are no JSON objects name none.
+Result<IdTokenizerOptions> special_ids_of_directory(const std::string& directory);
 
 /// For a model without any tokenizer: a token is spelled by its id in brackets, "[17]", and so is
 /// decoded text, "[17][3]". Encoding text is an Error (not_found); the empty text has no tokens.

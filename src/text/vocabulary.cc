@@ -32,28 +32,9 @@ constexpr std::string_view kEndSpellings[] = {
     "<｜end▁of▁sentence｜>",
 };
 
-// "<0x0A>" -> 10, or -1.
-int byte_of_piece(std::string_view piece) {
-  if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return -1;
-  int value = 0;
-  for (const char c : piece.substr(3, 2)) {
-    int digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = c - '0';
-    } else if (c >= 'A' && c <= 'F') {
-      digit = c - 'A' + 10;
-    } else if (c >= 'a' && c <= 'f') {
-      digit = c - 'a' + 10;
-    } else {
-      return -1;
-    }
-    value = value * 16 + digit;
-  }
-  return value;
-}
-
 std::string bytes_of(const Vocabulary& vocabulary, size_t id) {
   const std::string_view piece = vocabulary.pieces[id];
+  if (vocabulary.is_padding(static_cast<TokenId>(id))) return "";
   switch (vocabulary.kinds[id]) {
     case TokenKind::control:
     case TokenKind::unknown:
@@ -78,6 +59,25 @@ std::string bytes_of(const Vocabulary& vocabulary, size_t id) {
 }
 
 }  // namespace
+
+int byte_of_piece(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return -1;
+  int value = 0;
+  for (const char c : piece.substr(3, 2)) {
+    int digit = 0;
+    if (c >= '0' && c <= '9') {
+      digit = c - '0';
+    } else if (c >= 'A' && c <= 'F') {
+      digit = c - 'A' + 10;
+    } else if (c >= 'a' && c <= 'f') {
+      digit = c - 'a' + 10;
+    } else {
+      return -1;
+    }
+    value = value * 16 + digit;
+  }
+  return value;
+}
 
 std::string unmark_spaces(std::string_view text) {
   std::string out;
@@ -129,6 +129,20 @@ void find_end_tokens(Vocabulary& vocabulary, const std::vector<TokenId>& more) {
 
 bool is_padding_row(std::string_view piece, size_t id) {
   return piece.starts_with("[PAD") && piece == "[PAD" + std::to_string(id) + "]";
+}
+
+bool Vocabulary::is_padding(TokenId id) const {
+  const auto at = static_cast<size_t>(id);
+  return kinds[at] == TokenKind::unused && is_padding_row(pieces[at], at);
+}
+
+void pad_vocabulary(Vocabulary& vocabulary, int64_t size) {
+  if (size > static_cast<int64_t>(kMaxVocabularySize)) return;
+  for (size_t id = vocabulary.size(); static_cast<int64_t>(id) < size; ++id) {
+    vocabulary.pieces.add("[PAD" + std::to_string(id) + "]");
+    vocabulary.kinds.push_back(TokenKind::unused);
+    if (!vocabulary.scores.empty()) vocabulary.scores.push_back(0);
+  }
 }
 
 ByteAlphabet::ByteAlphabet() {

@@ -63,6 +63,8 @@ struct Vocabulary {
 
   size_t size() const { return pieces.size(); }
   bool is_id(int64_t id) const { return id >= 0 && static_cast<uint64_t>(id) < size(); }
+  /// A row without a token, which only brings the vocabulary to a model's size.
+  bool is_padding(TokenId id) const;
   /// Control and unknown tokens: what decoding leaves out on request.
   bool is_hidden(TokenId id) const {
     const TokenKind k = kinds[static_cast<size_t>(id)];
@@ -84,6 +86,10 @@ void find_end_tokens(Vocabulary& vocabulary, const std::vector<TokenId>& more);
 /// True for the rows that converters add to reach a round size: "[PAD151646]" at that very id.
 bool is_padding_row(std::string_view piece, size_t id);
 
+/// Adds such rows, unused and without text, until there are `size`; not more than
+/// kMaxVocabularySize, and none where there are as many already. Before `bytes` is filled.
+void pad_vocabulary(Vocabulary& vocabulary, int64_t size);
+
 /// The byte that each character of the byte-level alphabet stands for: the printable bytes of
 /// Latin-1 stand for themselves, the others for U+0100 and up (GPT-2).
 class ByteAlphabet {
@@ -103,6 +109,9 @@ class ByteAlphabet {
 };
 
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581, SentencePiece's space
+
+/// The byte that SentencePiece's spelling "<0x0A>" stands for, or -1.
+int byte_of_piece(std::string_view piece);
 
 /// Replaces every U+2581 by a space.
 std::string unmark_spaces(std::string_view text);

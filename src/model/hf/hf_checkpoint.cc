@@ -126,11 +126,7 @@ Metadata make_metadata(const HfModel& model, const Architecture& architecture,
   set_text("general.name", name_of_hf_directory(directory.directory()));
   model.write_keys(metadata, texts);
   add_hf_sampling(directory.generation_config(), metadata);
-  add_hf_special_ids(directory.generation_config(), directory.config(), metadata);
   add_hf_pooling(directory.directory(), architecture.gguf_name, metadata);
-  if (auto source = hf_chat_template(directory.directory())) {
-    set_text("tokenizer.chat_template", std::move(*source));
-  }
   return metadata;
 }
 

@@ -5,14 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/json_depth.h"
+#include "checkpoint/json_object.h"
 
 namespace headrace {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kDeepestConfig = 64;
 constexpr size_t kLongestConfig = size_t{16} << 20;
 
 std::string found_text(const json& value) {
@@ -42,13 +41,7 @@ std::optional<int64_t> as_integer(const json& value) {
 }  // namespace
 
 Result<HfConfig> HfConfig::parse(std::string_view text, std::string file) {
-  const auto fail = [&](std::string message) {
-    return Error{ErrorCode::corrupt_data, std::move(message), file, "fetch the file again"};
-  };
-  if (text.size() > kLongestConfig) return fail("expected at most 16 MiB");
-  if (json_depth(text) > kDeepestConfig) return fail("nested more than 64 deep");
-  json parsed = json::parse(text, nullptr, false);
-  if (!parsed.is_object()) return fail("expected a JSON object");
+  HEADRACE_ASSIGN(json parsed, parse_json_object(text, file, kLongestConfig));
   HfConfig config;
   config.json_ = std::make_shared<const json>(std::move(parsed));
   config.error_ = std::make_shared<std::optional<Error>>();
@@ -56,11 +49,12 @@ Result<HfConfig> HfConfig::parse(std::string_view text, std::string file) {
   return config;
 }
 
-const json* HfConfig::find(std::string_view key) const {
-  for (const auto* from : {json_.get(), fallback_.get()}) {
+std::shared_ptr<const json> HfConfig::find(std::string_view key) const {
+  for (const auto& from : {json_, fallback_}) {
     if (from == nullptr || !from->is_object()) continue;
     const auto found = from->find(key);
-    if (found != from->end() && !found->is_null()) return &*found;
+    // The part keeps the whole.
+    if (found != from->end() && !found->is_null()) return {from, &*found};
   }
   return nullptr;
 }
@@ -77,19 +71,18 @@ bool HfConfig::names(std::string_view key) const {
 }
 
 bool HfConfig::is_object(std::string_view key) const {
-  const json* value = find(key);
+  const auto value = find(key);
   return value != nullptr && value->is_object();
 }
 
 HfConfig HfConfig::object(std::string_view key) const {
-  const json* value = find(key);
+  auto value = find(key);
   HfConfig out;
   if (value != nullptr && !value->is_object()) {
     fail(key, "expected an object, found " + found_text(*value));
     value = nullptr;
   }
-  out.json_ = value == nullptr ? std::make_shared<const json>(json::object())
-                               : std::make_shared<const json>(*value);
+  out.json_ = value != nullptr ? value : std::make_shared<const json>(json::object());
   out.error_ = error_;
   out.prefix_ = place(key) + ".";
   return out;
@@ -120,7 +113,7 @@ const std::optional<Error>& HfConfig::error() const {
 }
 
 std::optional<int64_t> HfConfig::integer(std::string_view key) const {
-  const json* value = find(key);
+  const auto value = find(key);
   if (value == nullptr) return std::nullopt;
   const auto number = as_integer(*value);
   if (!number) fail(key, "expected an integer, found " + found_text(*value));
@@ -128,7 +121,7 @@ std::optional<int64_t> HfConfig::integer(std::string_view key) const {
 }
 
 std::optional<double> HfConfig::number(std::string_view key) const {
-  const json* value = find(key);
+  const auto value = find(key);
   if (value == nullptr) return std::nullopt;
   if (value->is_number()) return value->get<double>();
   fail(key, "expected a number, found " + found_text(*value));
@@ -136,7 +129,7 @@ std::optional<double> HfConfig::number(std::string_view key) const {
 }
 
 std::optional<bool> HfConfig::boolean(std::string_view key) const {
-  const json* value = find(key);
+  const auto value = find(key);
   if (value == nullptr) return std::nullopt;
   if (value->is_boolean()) return value->get<bool>();
   fail(key, "expected true or false, found " + found_text(*value));
@@ -144,7 +137,7 @@ std::optional<bool> HfConfig::boolean(std::string_view key) const {
 }
 
 std::optional<std::string> HfConfig::text(std::string_view key) const {
-  const json* value = find(key);
+  const auto value = find(key);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) return value->get<std::string>();
   fail(key, "expected a text, found " + found_text(*value));
@@ -153,7 +146,7 @@ std::optional<std::string> HfConfig::text(std::string_view key) const {
 
 std::vector<int64_t> HfConfig::integers(std::string_view key) const {
   std::vector<int64_t> out;
-  const json* value = find(key);
+  const auto value = find(key);
   if (value == nullptr) return out;
   if (value->is_array()) {
     for (const json& item : *value) {
@@ -170,7 +163,7 @@ std::vector<int64_t> HfConfig::integers(std::string_view key) const {
 
 std::vector<double> HfConfig::numbers(std::string_view key) const {
   std::vector<double> out;
-  const json* value = find(key);
+  const auto value = find(key);
   if (value == nullptr) return out;
   if (value->is_array()) {
     for (const json& item : *value) {
@@ -185,7 +178,7 @@ std::vector<double> HfConfig::numbers(std::string_view key) const {
 
 std::vector<std::string> HfConfig::texts(std::string_view key) const {
   std::vector<std::string> out;
-  const json* value = find(key);
+  const auto value = find(key);
   if (value == nullptr) return out;
   if (value->is_array()) {
     for (const json& item : *value) {

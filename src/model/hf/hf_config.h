@@ -48,7 +48,7 @@ class HfConfig {
 
  private:
   HfConfig() = default;
-  const nlohmann::json* find(std::string_view key) const;
+  std::shared_ptr<const nlohmann::json> find(std::string_view key) const;
 
   std::shared_ptr<const nlohmann::json> json_, fallback_;
   std::shared_ptr<std::optional<Error>> error_;

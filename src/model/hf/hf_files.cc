@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json_depth.h"
+#include "checkpoint/json_object.h"
 
 namespace headrace {
 namespace {
@@ -19,29 +20,16 @@ constexpr int kDeepestFile = 64;
 constexpr size_t kLongestFile = size_t{64} << 20;
 constexpr std::string_view kCacheFolder = "models--";
 
-json parse_object(std::string_view text) {
-  if (text.size() > kLongestFile || json_depth(text) > kDeepestFile) return json::object();
-  json parsed = json::parse(text, nullptr, false);
-  return parsed.is_object() ? parsed : json::object();
-}
-
-/// Of several templates the one that is named "default".
-std::optional<std::string> default_of(const json& templates) {
-  for (const json& one : templates) {
-    if (!one.is_object()) continue;
-    const auto name = one.find("name");
-    const auto source = one.find("template");
-    if (name != one.end() && *name == "default" && source != one.end() && source->is_string()) {
-      return source->get<std::string>();
-    }
-  }
-  return std::nullopt;
+/// An empty object where the text is none.
+json object_or_empty(std::string_view text) {
+  auto parsed = parse_json_object(text, "", kLongestFile);
+  return parsed.ok() ? std::move(parsed).value() : json::object();
 }
 
 }  // namespace
 
 void add_hf_sampling(std::string_view generation_config, Metadata& metadata) {
-  const json config = parse_object(generation_config);
+  const json config = object_or_empty(generation_config);
   const auto copy = [&](const char* from, const char* to) {
     const auto found = config.find(from);
     if (found == config.end() || !found->is_number()) return;
@@ -56,45 +44,6 @@ void add_hf_sampling(std::string_view generation_config, Metadata& metadata) {
   if (samples != config.end() && *samples == false) metadata.set("general.sampling.temp", 0.0);
 }
 
-void add_hf_special_ids(std::string_view generation_config, std::string_view config,
-                        Metadata& metadata) {
-  const auto set_ids = [&](const json& from, const char* name, const std::string& key) {
-    const auto found = from.find(name);
-    if (found == from.end()) return;
-    std::vector<int64_t> ids;
-    const auto add = [&](const json& id) {
-      if (id.is_number_integer()) ids.push_back(id.get<int64_t>());
-    };
-    if (found->is_array()) {
-      for (const json& id : *found) add(id);
-    } else {
-      add(*found);
-    }
-    if (ids.empty()) return;
-    if (ids.front() >= 0) {
-      metadata.set("tokenizer.ggml." + key, static_cast<uint64_t>(ids.front()));
-    }
-    if (ids.size() > 1) metadata.set("tokenizer.ggml.eog_token_ids", std::move(ids));
-  };
-  for (const std::string_view text : {config, generation_config}) {
-    const json parsed = parse_object(text);
-    set_ids(parsed, "bos_token_id", "bos_token_id");
-    set_ids(parsed, "eos_token_id", "eos_token_id");
-  }
-}
-
-std::optional<std::string> hf_chat_template(const ModelDirectory& directory) {
-  const auto jinja = directory.open_optional("chat_template.jinja");
-  if (jinja.ok() && jinja->has_value()) return std::string(text_of(**jinja));
-  const auto file = directory.open_optional("tokenizer_config.json");
-  if (!file.ok() || !file->has_value()) return std::nullopt;
-  const json config = parse_object(text_of(**file));
-  const auto found = config.find("chat_template");
-  if (found == config.end()) return std::nullopt;
-  if (found->is_string()) return found->get<std::string>();
-  return default_of(*found);
-}
-
 void add_hf_pooling(const ModelDirectory& directory, std::string_view architecture,
                     Metadata& metadata) {
   // The numbers of llama.cpp's llama_pooling_type.
@@ -104,7 +53,7 @@ void add_hf_pooling(const ModelDirectory& directory, std::string_view architectu
   const std::string prefix = std::string(architecture) + ".";
   if (const auto file = directory.open_optional("1_Pooling/config.json");
       file.ok() && file->has_value()) {
-    const json config = parse_object(text_of(**file));
+    const json config = object_or_empty(text_of(**file));
     for (const auto& [name, type] : kModes) {
       const auto found = config.find(name);
       if (found != config.end() && *found == true) metadata.set(prefix + "pooling_type", type);

@@ -1,4 +1,5 @@
 // Opens a Hugging Face directory; see tokenizer.h.
+#include <cstdint>
 #include <new>
 #include <nlohmann/json.hpp>
 
@@ -62,7 +63,7 @@ Result<std::shared_ptr<const Tokenizer>> build(const text::HfFiles& files,
                  directory, ""};
   }
   HEADRACE_ASSIGN(text::SentencePieceModel model, text::read_sentencepiece(files.sentencepiece));
-  return text::build_sentencepiece(std::move(model), files, "tokenizer.model");
+  return text::build_sentencepiece(std::move(model), files, "tokenizer.model", options);
 }
 
 // The template of tokenizer_config.json: a text, or a list of which one is called "default".
@@ -80,7 +81,31 @@ std::optional<std::string> configured_template(const json& config) {
   return first;
 }
 
+// The first of a list of ids; -1: none that is one.
+TokenId first_id(const std::vector<int64_t>& ids) {
+  const bool is_id = !ids.empty() && ids.front() >= 0 && ids.front() <= INT32_MAX;
+  return is_id ? static_cast<TokenId>(ids.front()) : -1;
+}
+
 }  // namespace
+
+Result<IdTokenizerOptions> special_ids_of_directory(const std::string& directory) {
+  HEADRACE_ASSIGN(HfDirectory opened, HfDirectory::open(directory));
+  IdTokenizerOptions out;
+  for (const char* name : {"config.json", "generation_config.json"}) {
+    HEADRACE_ASSIGN(const std::string_view body, opened.read(name));
+    const auto config = text::parse_object(body, name);
+    if (!config.ok()) continue;
+    const auto bos = text::listed_ids(text::member(*config, "bos_token_id"));
+    const auto eos = text::listed_ids(text::member(*config, "eos_token_id"));
+    if (!bos.empty()) out.bos = first_id(bos);
+    if (eos.empty()) continue;
+    out.eos = first_id(eos);
+    out.end_of_generation.clear();
+    for (const int64_t id : eos) out.end_of_generation.push_back(first_id({id}));
+  }
+  return out;
+}
 
 Result<std::shared_ptr<const Tokenizer>> open_hf_tokenizer(const std::string& directory,
                                                            const TokenizerOptions& options) {

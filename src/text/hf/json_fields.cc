@@ -3,30 +3,19 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_depth.h"
+#include "checkpoint/json_object.h"
 #include "text/hf/tokenizer_json.h"
 
 namespace headrace::text {
 
 using nlohmann::json;
 
-namespace {
-constexpr int kMaxJsonDepth = 64;
-}  // namespace
-
 Error bad_field(std::string_view key, std::string message, ErrorCode code) {
   return Error{code, std::move(message), std::string(kTokenizerJson) + ": " + std::string(key), ""};
 }
 
 Result<json> parse_object(std::string_view text, std::string_view file) {
-  const auto fail = [&](std::string message) {
-    return Error{ErrorCode::corrupt_data, std::move(message), std::string(file), ""};
-  };
-  if (text.size() > kMaxJsonBytes) return fail("expected a file of at most 128 MiB");
-  if (json_depth(text) > kMaxJsonDepth) return fail("nested more than 64 deep");
-  json parsed = json::parse(text, nullptr, false);
-  if (!parsed.is_object()) return fail("expected a JSON object");
-  return parsed;
+  return parse_json_object(text, file, kMaxJsonBytes);
 }
 
 const json& member(const json& object, const char* name) {
@@ -65,6 +54,19 @@ Result<size_t> count_or(const json& object, const char* name, size_t otherwise, 
         "expected a whole number of at most " + std::to_string(most) + ", found " + shown(value));
   }
   return value.get<size_t>();
+}
+
+std::vector<int64_t> listed_ids(const json& value) {
+  std::vector<int64_t> ids;
+  const auto add = [&](const json& id) {
+    if (id.is_number_integer()) ids.push_back(id.get<int64_t>());
+  };
+  if (value.is_array()) {
+    for (const json& id : value) add(id);
+  } else {
+    add(value);
+  }
+  return ids;
 }
 
 std::string shown(const json& value) {

@@ -2,9 +2,11 @@
 // that name them. Must not know what the fields mean.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headrace/result.h"
 
@@ -29,6 +31,8 @@ Result<std::string> text_or(const nlohmann::json& object, const char* name, std:
 /// A whole number from 0 to `most`; `otherwise` where it is missing or null.
 Result<size_t> count_or(const nlohmann::json& object, const char* name, size_t otherwise,
                         size_t most, std::string_view key);
+/// The integers of a list, or the only one.
+std::vector<int64_t> listed_ids(const nlohmann::json& value);
 /// A value in a message: its JSON, cut short.
 std::string shown(const nlohmann::json& value);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "text/hf/encode_fault.h"
+#include "text/hf/regex_budget.h"
 #include "text/unicode.h"
 
 namespace headrace::text {
@@ -20,6 +21,7 @@ class PipelineStream final : public TokenStream {
 
   void push(TokenId id, std::string& out) override {
     if (!vocabulary_.is_id(id) || (skip_special_ && vocabulary_.is_hidden(id))) return;
+    if (vocabulary_.is_padding(id)) return;
     chain_.push(vocabulary_.pieces[static_cast<size_t>(id)], out);
   }
   void finish(std::string& out) override { chain_.finish(false, out); }
@@ -181,9 +183,11 @@ void spell_in_text(Vocabulary& vocabulary, const DecodeSteps& decoder) {
   std::string text;
   for (size_t id = 0; id < vocabulary.size(); ++id) {
     text.clear();
-    DecodeChain chain(decoder, true);
-    chain.push(vocabulary.pieces[id], text);
-    chain.finish(true, text);
+    if (!vocabulary.is_padding(static_cast<TokenId>(id))) {
+      DecodeChain chain(decoder, true);
+      chain.push(vocabulary.pieces[id], text);
+      chain.finish(true, text);
+    }
     vocabulary.bytes.add(text);
   }
 }
@@ -194,6 +198,7 @@ Result<std::shared_ptr<const Tokenizer>> build_pipeline(Vocabulary vocabulary, P
                                                         std::string_view key) {
   vocabulary.algorithm = Algorithm::pipeline;
   try {
+    const RegexBudget budget(vocabulary.pieces.num_bytes());
     for (AddedRule& rule : vocabulary.added) {
       if (!rule.late) continue;
       std::string spelled(vocabulary.pieces[static_cast<size_t>(rule.id)]);

@@ -32,7 +32,8 @@ class Regex {
   /// Calls `found(begin, end)` for each match from left to right, as byte offsets into `text`; they
   /// do not overlap, and may be empty. Ill-formed bytes are characters that no class of letters,
   /// numbers, marks or spaces has. From any thread. Throws EncodeFault (resource_exhausted) where
-  /// the pattern needs more steps or memory than a match is given.
+  /// the pattern needs more steps or memory than a match is given, or more time than is left of the
+  /// thread's RegexBudget (without one: of its own).
   void each_match(std::string_view text, FunctionRef<void(size_t, size_t)> found) const;
 
   const std::string& pattern() const { return pattern_; }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/os/thread_time.h"
 #include "text/hf/encode_fault.h"
+#include "text/hf/regex_budget.h"
 
 namespace headrace::text {
 namespace {
@@ -55,6 +57,35 @@ TEST(Regex, WhatCannotBeUsedIsNamed) {
 TEST(Regex, APatternWithoutEndIsAnError) {
   const auto regex = Regex::compile("(?:a+a+)+[bc]").value();
   EXPECT_THROW(regex.each_match(std::string(4000, 'a'), [](size_t, size_t) {}), EncodeFault);
+}
+
+// Each place is tried up to the end of the text, which no count of steps notices.
+TEST(Regex, TimeGrowsNoFasterThanTexts) {
+  const auto regex = Regex::compile("a*b|a*c").value();
+  const std::string text(2'000'000, 'a');
+  const auto begin = thread_time();
+  try {
+    const RegexBudget budget(0, std::chrono::milliseconds(100));
+    regex.each_match(text, [](size_t, size_t) {});
+    ADD_FAILURE() << "came to an end";
+  } catch (const EncodeFault& fault) {
+    EXPECT_EQ(fault.error.code, ErrorCode::resource_exhausted);
+    EXPECT_NE(fault.error.message.find("'a*b|a*c' takes more processor time"), std::string::npos);
+  }
+  EXPECT_LT(thread_time() - begin, std::chrono::seconds(5));
+}
+
+// Longer than what is searched in one go.
+TEST(Regex, FindsWhatIsFarAway) {
+  const std::string gap = [] {
+    std::string out;
+    for (int i = 0; i < 3000; ++i) out += "\xC3\xA4 ";
+    return out;
+  }();
+  const std::string text = gap + "12" + gap + "3";
+  EXPECT_EQ(matches("[0-9]+", text), (Texts{"12", "3"}));
+  EXPECT_EQ(matches("(?<=2)\xC3\xA4", text), (Texts{"\xC3\xA4"}));
+  EXPECT_EQ(matches("3$", text), (Texts{"3"}));
 }
 
 TEST(Regex, IllFormedTextIsNoReasonToStop) {

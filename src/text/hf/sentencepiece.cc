@@ -227,7 +227,8 @@ Result<SentencePieceModel> read_sentencepiece(std::string_view bytes) {
 
 Result<std::shared_ptr<const Tokenizer>> build_sentencepiece(SentencePieceModel model,
                                                              const HfFiles& files,
-                                                             std::string_view place) {
+                                                             std::string_view place,
+                                                             const TokenizerOptions& options) {
   Vocabulary& vocabulary = model.vocabulary;
   Pipeline pipeline;
   ModelSpec& spec = pipeline.model;
@@ -248,6 +249,8 @@ Result<std::shared_ptr<const Tokenizer>> build_sentencepiece(SentencePieceModel 
   HEADRACE_TRY(append_added_tokens(files, added));
   HEADRACE_TRY(default_template(files, model, pipeline.single, pipeline.pair));
   HEADRACE_TRY(add_tokens(added, vocabulary, spec));
+  pad_vocabulary(vocabulary, options.num_rows);
+  spec.pad(vocabulary.size());
   HEADRACE_TRY(read_special_tokens(files, vocabulary, pipeline.single, pipeline.pair));
 
   cut_at_marks(vocabulary, pipeline);

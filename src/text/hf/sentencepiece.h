@@ -27,11 +27,13 @@ inline constexpr size_t kMaxSentencePieceBytes = size_t{128} << 20;
 Result<SentencePieceModel> read_sentencepiece(std::string_view bytes);
 
 /// The tokenizer; `files` may add tokens and say which stand around a text. `place` names the file
-/// in errors. A text's extra spaces are removed in each stretch between user-defined symbols, and
-/// the space before a text is put where ordinary text begins it.
+/// in errors, `options` as those of open_hf_tokenizer. A text's extra spaces are removed in each
+/// stretch between user-defined symbols, and the space before a text is put where ordinary text
+/// begins it.
 Result<std::shared_ptr<const Tokenizer>> build_sentencepiece(SentencePieceModel model,
                                                              const HfFiles& files,
-                                                             std::string_view place);
+                                                             std::string_view place,
+                                                             const TokenizerOptions& options = {});
 
 /// A GGUF file's Unigram model: `tokenizer.ggml.precompiled_charsmap`, `add_space_prefix` and
 /// `remove_extra_whitespaces` besides the vocabulary.

@@ -17,12 +17,6 @@ bool is_ordinary(const Vocabulary& vocabulary, TokenId id) {
   return vocabulary.kinds[static_cast<size_t>(id)] == TokenKind::normal;
 }
 
-bool is_byte_piece(std::string_view piece) {
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
-  return piece.size() == 6 && piece.starts_with("<0x") && is_hex(piece[3]) && is_hex(piece[4]) &&
-         piece[5] == '>';
-}
-
 /// Takes one step of the pipeline; false where SentencePiece has no such step.
 bool take_step(std::string_view step, bool& marks_spaces, SentencePieceForm& out) {
   const std::string mark = quote_name(kSpaceMark);
@@ -119,7 +113,7 @@ std::optional<SentencePieceForm> sentencepiece_form(const Vocabulary& vocabulary
   scored.merges = vocabulary.merges;
   scored.kinds = vocabulary.kinds;
   for (size_t id = 0; id < vocabulary.size(); ++id) {
-    const bool is_byte = is_byte_piece(vocabulary.pieces[id]);
+    const bool is_byte = byte_of_piece(vocabulary.pieces[id]) >= 0;
     if (is_byte && is_ordinary(vocabulary, static_cast<TokenId>(id))) {
       scored.kinds[id] = TokenKind::byte;
     }

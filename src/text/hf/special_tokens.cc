@@ -192,12 +192,8 @@ Result<std::vector<TokenId>> generation_ends(const HfFiles& files, const Vocabul
   if (files.generation_config.empty()) return ends;
   HEADRACE_ASSIGN(const json generation,
                   parse_object(files.generation_config, "generation_config.json"));
-  const json& eos = member(generation, "eos_token_id");
-  const json list = eos.is_array() ? eos : json::array({eos});
-  for (const json& id : list) {
-    if (id.is_number_integer() && vocabulary.is_id(id.get<int64_t>())) {
-      ends.push_back(id.get<TokenId>());
-    }
+  for (const int64_t id : listed_ids(member(generation, "eos_token_id"))) {
+    if (vocabulary.is_id(id)) ends.push_back(static_cast<TokenId>(id));
   }
   return ends;
 }

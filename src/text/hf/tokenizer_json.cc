@@ -109,6 +109,8 @@ Result<std::shared_ptr<const Tokenizer>> read_tokenizer_json(const HfFiles& file
   Vocabulary vocabulary;
   HEADRACE_ASSIGN(ModelSpec spec,
                   read_model(member(root, "model"), member(root, "added_tokens"), vocabulary));
+  pad_vocabulary(vocabulary, options.num_rows);
+  spec.pad(vocabulary.size());
   Pipeline pipeline;
   HEADRACE_TRY(read_post_processor(member(root, "post_processor"), vocabulary, pipeline.single,
                                    pipeline.pair));

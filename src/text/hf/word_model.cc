@@ -19,6 +19,11 @@ std::string ModelSpec::describe() const {
   return out;
 }
 
+void ModelSpec::pad(size_t size) {
+  in_model.resize(size, false);
+  if (!scores.empty()) scores.resize(size, 0);
+}
+
 ModelWords::ModelWords(const Vocabulary& vocabulary, const ModelSpec& spec)
     : pieces_(&vocabulary.pieces), index_(vocabulary.size()) {
   for (size_t id = 0; id < vocabulary.size(); ++id) {

@@ -27,6 +27,9 @@ struct ModelSpec {
   std::string suffix;           ///< of what ends a word (BPE)
   size_t max_word_chars = 100;  ///< WordPiece: longer words are unknown
 
+  /// Brings the lists by id to this size: no word can become the ids that are new.
+  void pad(size_t size);
+
   /// One line with all but the lists.
   std::string describe() const;
 };
