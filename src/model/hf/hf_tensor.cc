@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "checkpoint/quote_name.h"
+#include "quant/f8.h"
 #include "tensor/half.h"
 
 namespace headrace {
@@ -27,17 +27,6 @@ T element(const StoredTensor& tensor, size_t index) {
   return value;
 }
 
-/// 1 sign, 4 exponent (bias 7), 3 mantissa bits; no infinity, NaN is all ones (OCP 8-bit floating
-/// point specification, E4M3).
-float f8_e4m3_to_f32(uint8_t bits) {
-  const int exponent = (bits >> 3) & 15;
-  const int mantissa = bits & 7;
-  const float sign = (bits & 0x80) != 0 ? -1.0F : 1.0F;
-  if (exponent == 15 && mantissa == 7) return std::nanf("");
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -9);
-  return sign * std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
-}
-
 float value_of(const StoredTensor& tensor, size_t index) {
   switch (tensor.type) {
     case StoredType::f64:
@@ -49,7 +38,7 @@ float value_of(const StoredTensor& tensor, size_t index) {
     case StoredType::bf16:
       return std::bit_cast<float>(static_cast<uint32_t>(element<uint16_t>(tensor, index)) << 16);
     case StoredType::f8_e4m3:
-      return f8_e4m3_to_f32(element<uint8_t>(tensor, index));
+      return e4m3_to_f32(element<uint8_t>(tensor, index));
     case StoredType::f8_e5m2:  // the high byte of binary16
       return f16_to_f32(static_cast<uint16_t>(element<uint8_t>(tensor, index) << 8));
     default:

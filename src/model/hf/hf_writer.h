@@ -66,7 +66,7 @@ void write_hf_layer_types(HfWriter& out);
 void write_hf_moe(HfWriter& out, std::string_view count);
 
 /// The text of generation_config.json: ends of generation and `general.sampling.*`, the other way
-/// of add_hf_sampling and add_hf_special_ids.
+/// of add_hf_sampling and of special_ids_of_directory (text/tokenizer.h).
 std::string hf_generation_config(const Metadata& metadata);
 
 }  // namespace headrace

@@ -2,8 +2,6 @@
 #include "quant/packed/packed_tensor.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <optional>
 
 #include "base/checked.h"
@@ -149,16 +147,6 @@ Result<void> check_bits(const PackedTensor& tensor, int bits, std::initializer_l
   return Error{ErrorCode::unsupported,
                "weights of " + std::to_string(bits) + " bits; this build reads those of " + names,
                "tensor '" + tensor.name + "'", "use another quantisation of the model"};
-}
-
-float e4m3_to_f32(uint8_t byte) {
-  const int exponent = (byte >> 3) & 0x0f;
-  const int mantissa = byte & 7;
-  if (exponent == 15 && mantissa == 7) return std::numeric_limits<float>::quiet_NaN();
-  const float magnitude = exponent == 0
-                              ? std::ldexp(static_cast<float>(mantissa), -9)
-                              : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
-  return (byte & 0x80) != 0 ? -magnitude : magnitude;
 }
 
 }  // namespace headrace::packed

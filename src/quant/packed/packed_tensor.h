@@ -43,7 +43,4 @@ inline uint32_t word_at(const PackedTensor& tensor, int64_t index) {
 /// Whether bits are 2, 4 or 8 and so divide a word.
 Result<void> check_bits(const PackedTensor& tensor, int bits, std::initializer_list<int> known);
 
-/// E4M3 to float; NaN for the two NaNs.
-float e4m3_to_f32(uint8_t byte);
-
 }  // namespace headrace::packed

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "quant/f8.h"
 #include "quant/packed/packed_tensor.h"
 #include "quant/packed/packed_weights.h"
 #include "tensor/half.h"
@@ -54,7 +55,7 @@ Result<ScalePlaces> scale_places(const ScaledFp8Module& module, int64_t rows, in
 
 std::array<float, 256> all_e4m3() {
   std::array<float, 256> out;
-  for (size_t i = 0; i < out.size(); ++i) out[i] = packed::e4m3_to_f32(static_cast<uint8_t>(i));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = e4m3_to_f32(static_cast<uint8_t>(i));
   return out;
 }
 
