@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "app/convert.h"
 #include "app/model_files.h"
@@ -191,6 +192,37 @@ TEST_F(ConvertToHf, AnInterruptedOneLeavesNothing) {
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::cancelled);
   EXPECT_EQ(num_files(), 1U);
+}
+
+// Bytes of metadata and tensor records changed: a directory, or an error of one line and nothing.
+TEST_F(ConvertToHf, MutantsOfTheFile) {
+  std::mt19937 random(5);
+  test::TinyOptions options;
+  options.num_layers = 1;
+  options.vocab = 8;
+  test::TinyModel tiny = test::tiny_model(options);
+  tiny.file.add("llama.rope.scaling.type", std::string("linear"));
+  tiny.file.add("llama.rope.scaling.factor", 4.0F);
+  tiny.file.write(at("in.gguf"));
+  std::ifstream file(at("in.gguf"), std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  size_t num_written = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::string mutant = whole;
+    for (size_t edits = random() % 3 + 1; edits > 0; --edits) {
+      mutant[24 + random() % 1500] = static_cast<char>(random());
+    }
+    std::ofstream(at("mutant.gguf"), std::ios::binary) << mutant;
+    const auto opened = open_checkpoint(at("mutant.gguf"));
+    if (!opened.ok()) continue;
+    const auto done = convert_to_hf(**opened, at("mutant"), {});
+    EXPECT_EQ(done.ok(), fs::exists(at("mutant")));
+    num_written += done.ok() ? 1 : 0;
+    const std::string error = done.ok() ? "" : done.error().to_string();
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+    fs::remove_all(at("mutant"));
+  }
+  EXPECT_GT(num_written, 5U);
 }
 
 TEST_F(ConvertToHf, WhatConfigJsonCannotSayIsRefused) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/checkpoint.h"
+#include "tests/conformance.h"
 #include "text/gguf_vocabulary_writer.h"
 #include "text/hf/hf_pretokenizer.h"
 #include "text/hf/tokenizer_json.h"
@@ -92,6 +94,43 @@ TEST(TokenizerJsonWriter, SentencePiece) {
     SCOPED_TRACE(has_prefix);
     expect_same(builder);
   }
+}
+
+// Vocabularies of published models: GGUF to tokenizer.json, and back.
+TEST(TokenizerJsonWriter, ReferenceVocabulariesGiveTheSameIds) {
+  constexpr const char* kMore[] = {
+      "The wheel  turned 12 345 times.\n\n\tIt's DONE, isn't it?",
+      "caf\xC3\xA9 na\xC3\xAFve \xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80  ",
+      "def f(x):\n    return x**2  # foo_bar", "   three", "<s>a</s> b"};
+  size_t num_checked = 0;
+  for (const auto& path : conformance::files("tokenizers", ".gguf")) {
+    const auto checkpoint = open_checkpoint(path.string());
+    ASSERT_TRUE(checkpoint.ok());
+    const auto before = make_tokenizer((*checkpoint)->metadata(), {});
+    ASSERT_TRUE(before.ok());
+    const auto written = write_hf_tokenizer((*checkpoint)->metadata());
+    if (!written.ok() || !written->is_same) continue;  // other kinds
+    ++num_checked;
+    const auto read = read_tokenizer_json(
+        {.tokenizer = written->tokenizer, .tokenizer_config = written->config}, {}, "here");
+    ASSERT_TRUE(read.ok()) << path << read.error().to_string();
+    Metadata metadata;
+    std::deque<std::string> kept;
+    ASSERT_TRUE(put_gguf_vocabulary(**read, metadata, kept).ok()) << path;
+    const auto back = make_tokenizer(metadata, {});
+    ASSERT_TRUE(back.ok()) << path << back.error().to_string();
+    for (const char* text : kMore) {
+      for (const bool parse : {false, true}) {
+        const EncodeOptions options = {.add_special = true, .parse_special = parse};
+        const auto expected = (*before)->encode(text, options).value();
+        EXPECT_EQ((*read)->encode(text, options).value(), expected) << path << text;
+        EXPECT_EQ((*back)->encode(text, options).value(), expected) << path << text;
+        EXPECT_EQ((*read)->decode(expected, true), (*before)->decode(expected, true)) << path;
+      }
+    }
+  }
+  if (num_checked == 0) GTEST_SKIP() << "no reference data";
+  EXPECT_GT(num_checked, 5U);
 }
 
 TEST(TokenizerJsonWriter, EveryKnownPreTokenizerIsRecognised) {
