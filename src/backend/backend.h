@@ -14,6 +14,7 @@
 
 #include "backend/activation.h"
 #include "backend/kv_view.h"
+#include "backend/low_rank.h"
 #include "backend/sample_rows.h"
 #include "headrace/result.h"
 #include "headrace/token.h"
@@ -80,7 +81,8 @@ struct LinearInput {
   Activation activation = Activation::silu;
 };
 
-/// One product of a group that shares its input: out = scale * (x W^T + bias).
+/// One product of a group that shares its input: out = scale * (x W^T + bias), and what adapters
+/// add to some of its rows.
 struct LinearTask {
   const Matrix* weight = nullptr;
   Tensor bias;  ///< [1, rows of weight], or data == nullptr
@@ -88,6 +90,9 @@ struct LinearTask {
   Tensor add_to =
       {};  ///< where data != nullptr, of the shape of out: += out; no input of the group
   float scale = 1.0F;
+  /// By index; those that share an input share `adapter_step`, and kMostAdapted of them have any.
+  std::span<const LowRank> adapters = {};
+  const AdapterStep* adapter_step = nullptr;  ///< null: no row uses any
 };
 
 /// A gated feed-forward block: down(activation(gate(x)) * up(x)). Biases may lack data.
@@ -231,14 +236,14 @@ class Backend {
   virtual void head_layer_norm(const Tensor& x, int64_t head_dim, const Tensor& weight,
                                float eps) = 0;
   /// Products that share their input (q, k, v; gate, up).
-  virtual void linear(const LinearInput& input, std::span<const LinearTask> tasks) = 0;
+  void linear(const LinearInput& input, std::span<const LinearTask> tasks);
   void linear(const LinearInput& input, const LinearTask& task) {
     linear(input, std::span(&task, 1));
   }
   /// As linear, bit for bit, in all outputs of a row that are no smaller than its num_top-th
   /// largest (num_top >= 1; ties: all of them). Others may be -Inf instead, if all outputs are
-  /// finite. The default computes all.
-  virtual void linear_top(const LinearInput& input, const LinearTask& task, int32_t num_top);
+  /// finite.
+  void linear_top(const LinearInput& input, const LinearTask& task, int32_t num_top);
   /// A mixture of experts. Rows are grouped by expert, of which only those that some row uses are
   /// read. Waits for the scores.
   virtual void moe(const MoeTask& task) = 0;
@@ -283,6 +288,16 @@ class Backend {
   /// out[r]. Waits for the answers.
   virtual void sample_rows(const Tensor& logits, std::span<const RowQuery> queries,
                            std::span<RowSummary> out) = 0;
+
+ protected:
+  /// Backend::linear without what adapters add.
+  virtual void multiply(const LinearInput& input, std::span<const LinearTask> tasks) = 0;
+  /// The same of linear_top. The default computes all.
+  virtual void multiply_top(const LinearInput& input, const LinearTask& task, int32_t num_top);
+
+ private:
+  void add_adapter(const LinearInput& input, std::span<const LinearTask> tasks,
+                   const AdapterRows& rows);
 };
 
 }  // namespace headrace

@@ -128,11 +128,11 @@ class CpuBackend final : public Backend {
     });
   }
 
-  void linear(const LinearInput& input, std::span<const LinearTask> tasks) override {
+  void multiply(const LinearInput& input, std::span<const LinearTask> tasks) override {
     cpu_linear(context_, input, tasks);
   }
 
-  void linear_top(const LinearInput& input, const LinearTask& task, int32_t num_top) override {
+  void multiply_top(const LinearInput& input, const LinearTask& task, int32_t num_top) override {
     if (!search_.run(input, task, num_top)) cpu_linear(context_, input, std::span(&task, 1));
   }
 
