@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "headrace/model.h"
 #include "headrace/params.h"
 #include "headrace/pooling.h"
 #include "headrace/result.h"
@@ -28,6 +30,16 @@ enum class RequestKind : uint8_t {
   embed,     ///< one vector of the prompt: an EmbeddingEvent, then a FinishEvent
   score,     ///< what the model's classification head says of it, likewise
 };
+
+/// An adapter that a request uses.
+struct AdapterUse {
+  int32_t adapter = 0;    ///< index in ModelInfo::adapters
+  float strength = 1.0F;  ///< what it adds is multiplied by this; 0: as if it were not used
+
+  bool operator==(const AdapterUse&) const = default;
+};
+
+inline constexpr size_t kMaxRequestAdapters = 16;
 
 struct Request {
   RequestKind kind = RequestKind::generate;
@@ -51,6 +63,10 @@ struct Request {
   bool use_prefix_cache = true;  ///< else neither reads from it nor leaves anything in it
   bool keeps_timeline = false;   ///< FinishEvent::timeline tells of its steps
 
+  /// What they add is added up, in this order; each at most once. Prefixes are shared among
+  /// requests of equal adapters only.
+  std::vector<AdapterUse> adapters{};
+
   // Of kinds embed and score, where sampling, stop, log-probabilities and choices count for
   // nothing.
   std::optional<Pooling> pooling{};  ///< of kind embed; none: the model's own
@@ -58,6 +74,10 @@ struct Request {
 };
 
 enum class FinishReason { stop, length, cancelled };
+
+/// The scope that a request's prefixes are cached in: `cache_scope`, narrowed by its adapters.
+std::string prefix_scope(const std::string& cache_scope, std::span<const AdapterUse> adapters,
+                         const ModelInfo& model);
 
 /// "stop", "length", "cancelled".
 std::string_view finish_reason_name(FinishReason reason);

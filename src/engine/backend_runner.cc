@@ -59,6 +59,9 @@ BackendRunner::BackendRunner(Model& model, const BackendRunnerOptions& options,
       }),
       sampler_(model.backend(), max_logit_rows_, model.info().vocab_size) {
   model_.reserve(options.max_step_rows, max_logit_rows_);
+  if (!model.info().adapters.empty()) {
+    adapters_.reserve(static_cast<size_t>(options.max_step_rows) * kMaxRequestAdapters);
+  }
 }
 
 void BackendRunner::launch(Batch& batch) {
@@ -71,6 +74,7 @@ void BackendRunner::launch(Batch& batch) {
   for (size_t i = 0; i < batch.caches.size(); ++i) {
     caches_.push_back({memory_.layers(i), batch.caches[i]});
   }
+  gather_adapters(batch);
   batch.num_top = num_decisive(batch);
   logits_ = model_.forward({.tokens = batch.tokens,
                             .positions = batch.positions,
@@ -78,8 +82,29 @@ void BackendRunner::launch(Batch& batch) {
                             .embedding_rows = batch.embedding_rows,
                             .token_types = batch.token_types,
                             .caches = caches_,
+                            .adapters = adapters_,
                             .num_top = batch.num_top,
                             .is_unwanted = &is_unwanted_});
+}
+
+// Sequences that follow each other with the same adapter share a product.
+void BackendRunner::gather_adapters(const Batch& batch) {
+  adapters_.clear();
+  for (const BatchSequence& part : batch.sequences) {
+    const std::vector<AdapterUse>& uses = part.sequence->request->adapters;
+    if (uses.size() == 1 && !adapters_.empty()) {
+      AdapterRows& last = adapters_.back();
+      const bool goes_on = last.adapter == uses[0].adapter && last.strength == uses[0].strength &&
+                           last.first_row + last.num_rows == part.first_row;
+      if (goes_on) {
+        last.num_rows += part.num_rows;
+        continue;
+      }
+    }
+    for (const AdapterUse& use : uses) {
+      adapters_.push_back({part.first_row, part.num_rows, use.adapter, use.strength});
+    }
+  }
 }
 
 // Row after row, whatever the steps: sums do not depend on how a prompt was cut.

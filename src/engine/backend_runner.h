@@ -44,6 +44,8 @@ class BackendRunner final : public ModelRunner {
 
  private:
   void pool(Batch& batch);
+  /// Sets adapters_.
+  void gather_adapters(const Batch& batch);
   void add_to_pool(const BatchSequence& part);
 
   Model& model_;
@@ -57,7 +59,8 @@ class BackendRunner final : public ModelRunner {
   Tensor embedded_;  ///< [rows that are pooled, embedding] of the step under way
   // Reused from step to step.
   std::vector<StepCache> caches_;
-  std::vector<int32_t> class_rows_;  ///< of Batch::embedding_rows, those of scores
+  std::vector<AdapterRows> adapters_;  ///< rows in order
+  std::vector<int32_t> class_rows_;    ///< of Batch::embedding_rows, those of scores
   std::vector<float> row_;
   Sampler sampler_;
 };

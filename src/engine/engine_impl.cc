@@ -2,6 +2,7 @@
 #include "engine/engine_impl.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <new>
 #include <string>
@@ -60,6 +61,28 @@ SchedulerOptions scheduler_options(const EngineOptions& options, const ModelRunn
   out.drop_caches = options.drop_caches;
   out.block_bytes = block_bytes;
   return out;
+}
+
+Result<void> check_adapters(const Request& request, const ModelInfo& model) {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::invalid_argument, std::move(message), "adapters", ""};
+  };
+  if (request.adapters.size() > kMaxRequestAdapters) {
+    return wrong("at most " + std::to_string(kMaxRequestAdapters) +
+                 " adapters are allowed, found " + std::to_string(request.adapters.size()));
+  }
+  for (auto use = request.adapters.begin(); use != request.adapters.end(); ++use) {
+    if (use->adapter < 0 || static_cast<size_t>(use->adapter) >= model.adapters.size()) {
+      return wrong("adapter " + std::to_string(use->adapter) + " is outside the model's " +
+                   std::to_string(model.adapters.size()));
+    }
+    if (!std::isfinite(use->strength)) return wrong("the strength must be a finite number");
+    const bool is_twice = std::any_of(request.adapters.begin(), use, [&](const AdapterUse& other) {
+      return other.adapter == use->adapter;
+    });
+    if (is_twice) return wrong("adapter " + std::to_string(use->adapter) + " is there twice");
+  }
+  return {};
 }
 
 }  // namespace
@@ -310,6 +333,7 @@ Result<int64_t> EngineImpl::check(const Request& request) const {
   HEADRACE_TRY(check_range("priority", request.priority, kMinPriority, kMaxPriority));
   HEADRACE_TRY(check_range("timeout_ms", request.timeout_ms, 0, kMaxTimeoutMs));
   HEADRACE_TRY(check_kind(request));
+  HEADRACE_TRY(check_adapters(request, model));
   if (request.prompt.empty()) {
     return Error{ErrorCode::invalid_argument, "the prompt has no tokens", "prompt", ""};
   }
@@ -381,6 +405,7 @@ Stream EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
     const std::lock_guard lock(random_mutex_);
     seed = parts_.random->next_u64();
   }
+  std::erase_if(wanted.adapters, [](const AdapterUse& use) { return use.strength == 0; });
   if (!wanted.pooling) wanted.pooling = parts_.runner->info().pooling;
   // Keys of an encoder depend on the whole text: nobody else could use them.
   if (parts_.runner->info().is_encoder) wanted.use_prefix_cache = false;
@@ -389,7 +414,8 @@ Stream EngineImpl::enqueue(Request wanted, int64_t max_tokens) {
       std::make_shared<const std::vector<TokenId>>(end_tokens_of(*request, parts_.runner->info()));
   auto stream = std::make_shared<Stream::Impl>(inbox_, next_id_.fetch_add(1), request->num_choices,
                                                options_.max_unread_bytes);
-  const BlockHash root = scheduler_.cache().root(request->cache_scope);
+  const BlockHash root = scheduler_.cache().root(
+      prefix_scope(request->cache_scope, request->adapters, parts_.runner->info()));
   const int64_t now_ns = parts_.clock->now_ns();
   std::vector<std::unique_ptr<Sequence>> choices;
   choices.reserve(static_cast<size_t>(request->num_choices));

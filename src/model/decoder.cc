@@ -147,6 +147,7 @@ void Decoder::reserve(int64_t max_rows, int64_t max_logit_rows) {
     if (rope_window_) rope_window_->reserve(max_rows);
   }
   activations_->reserve(max_rows, max_logit_rows);
+  reserve_adapters(max_rows, max_logit_rows);
 }
 
 }  // namespace headrace

@@ -28,9 +28,11 @@ Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backe
       .pooling = config.pooling.value_or(config.is_encoder ? Pooling::mean : Pooling::last),
       .normalizes = config.normalizes};
 
-  const RopeRows rope_rows =
-      checkpoint.keeps_rope_halves() ? RopeRows::halves : architecture.gguf_rope_rows;
-  Loader loader(checkpoint, backend, rope_rows, options);
+  if (config.is_encoder && !options.adapters.empty()) {
+    return Error{ErrorCode::unsupported, "adapters of an embedding model are not built in",
+                 options.adapters.front().path, ""};
+  }
+  Loader loader(checkpoint, backend, architecture.gguf_rope_rows, options);
   const std::optional<MoeConfig> experts = config.moe;
   std::unique_ptr<LoadedModel> model = architecture.load(std::move(config), loader);
   HEADRACE_TRY(loader.finish());
@@ -43,6 +45,14 @@ Result<std::unique_ptr<Model>> load(const Checkpoint& checkpoint, Backend& backe
   info.num_parameters = loader.num_parameters();
   info.num_active_parameters = loader.num_parameters() - unused_elements;
   info.weight_bytes = loader.packed_bytes();
+  for (size_t i = 0; i < options.adapters.size(); ++i) {
+    const Adapter& adapter = options.adapters[i];
+    info.adapters.push_back({.name = adapter.name,
+                             .path = adapter.path,
+                             .digest = adapter.digest(),
+                             .num_parameters = adapter.num_parameters(),
+                             .weight_bytes = loader.adapters().packed_bytes(i)});
+  }
   model->set_loaded(std::move(info), loader.loaded(), options.pack ? nullptr : &checkpoint);
   return std::unique_ptr<Model>(std::move(model));
 }

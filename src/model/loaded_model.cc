@@ -68,6 +68,15 @@ GatedMlp LoadedModel::load_gated_mlp(Loader& load, int64_t index, Activation act
           .scale = config_.residual_scale};
 }
 
+Tensor LoadedModel::forward(const StepInput& step) {
+  if (adapters_) adapters_->begin_step(step.adapters, step.logit_rows);
+  return compute(step);
+}
+
+void LoadedModel::reserve_adapters(int64_t max_rows, int64_t max_logit_rows) {
+  if (adapters_) adapters_->reserve(backend_, max_rows, max_logit_rows);
+}
+
 Result<void> LoadedModel::check_weights() const {
   if (files_ == nullptr) return {};
   return files_->check_unchanged();

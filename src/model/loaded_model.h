@@ -34,6 +34,7 @@ class LoadedModel : public Model {
   const ModelInfo& info() const final { return info_; }
   Backend& backend() const final { return backend_; }
   std::span<const CacheSpec> cache_specs() const final { return cache_specs_; }
+  Tensor forward(const StepInput& step) final;
   Tensor embeddings() const final { return activations_->embedded; }
   Result<void> check_weights() const final;
 
@@ -49,7 +50,13 @@ class LoadedModel : public Model {
 
  protected:
   LoadedModel(ModelConfig config, Loader& load)
-      : config_(std::move(config)), backend_(load.backend()) {}
+      : config_(std::move(config)), backend_(load.backend()), adapters_(load.adapters().memory()) {}
+
+  /// Model::forward, once adapters are in place.
+  virtual Tensor compute(const StepInput& step) = 0;
+
+  /// Memory for adapters, if there are any: see Model::reserve.
+  void reserve_adapters(int64_t max_rows, int64_t max_logit_rows);
 
   /// Once `embedding_` is there.
   void set_up();
@@ -75,6 +82,7 @@ class LoadedModel : public Model {
   std::unique_ptr<Activations> activations_;
 
  private:
+  std::shared_ptr<AdapterMemory> adapters_;  ///< null: there are none
   std::vector<CacheSpec> cache_specs_;
   CacheGroups groups_;
   ModelInfo info_;

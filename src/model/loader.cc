@@ -61,9 +61,13 @@ std::vector<int32_t> deinterleave_rows(const HeadRows& heads) {
   return order;
 }
 
-Loader::Loader(const Checkpoint& checkpoint, Backend& backend, RopeRows rope_rows,
+Loader::Loader(const Checkpoint& checkpoint, Backend& backend, RopeRows gguf_rope_rows,
                const LoadModelOptions& options)
-    : checkpoint_(checkpoint), backend_(backend), rope_rows_(rope_rows), options_(options) {
+    : checkpoint_(checkpoint),
+      backend_(backend),
+      gguf_rope_rows_(gguf_rope_rows),
+      options_(options),
+      adapters_(options.adapters, backend) {
   was_read_.assign(checkpoint.tensors().size(), false);
   for (const CheckpointTensor& tensor : checkpoint.tensors()) total_bytes_ += tensor.num_bytes();
 }
@@ -200,7 +204,7 @@ std::vector<Linear> Loader::experts(const std::string& name, const MoeConfig& co
   std::vector<Linear> out;
   if (has(name + ".0")) {
     for (int64_t e = 0; e < config.num_experts; ++e) {
-      out.push_back(linear(name + "." + std::to_string(e), rows, cols));
+      out.push_back(expert_linear(name + "." + std::to_string(e), rows, cols));
     }
   } else {
     out = stacked_experts(name, config, rows, cols);
@@ -239,6 +243,12 @@ std::vector<Linear> Loader::fused_linear(const std::string& name,
   }
   if (error_) return parts;
   done_with(*tensor);
+  AdaptedPart part{.whole_rows = rows, .cols = cols};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    part.first_row += part.rows;
+    part.rows = part_rows[i];
+    adapters_.attach(name, part, parts[i]);
+  }
 
   const std::string bias_name = name + ".bias";
   if (checkpoint_.find(bias_name) == nullptr) return parts;
@@ -259,6 +269,15 @@ Linear Loader::linear_in_order(const std::string& name, int64_t rows, int64_t co
                                const PackOptions& options) {
   Linear out;
   out.weight = pack(name + ".weight", rows, cols, options);
+  if (options.takes_adapters) {
+    adapters_.attach(name,
+                     {.rows = rows,
+                      .whole_rows = rows,
+                      .cols = cols,
+                      .gguf_order = options.gguf_order,
+                      .makes_logits = options.makes_logits},
+                     out);
+  }
   const std::string bias_name = name + ".bias";
   if (checkpoint_.find(bias_name) == nullptr) return out;
   const std::array shape = {rows};
@@ -278,18 +297,25 @@ Linear Loader::linear(const std::string& name, int64_t rows, int64_t cols) {
   return linear_in_order(name, rows, cols, {});
 }
 
+Linear Loader::expert_linear(const std::string& name, int64_t rows, int64_t cols) {
+  return linear_in_order(name, rows, cols, {.takes_adapters = false});
+}
+
 Linear Loader::exact_linear(const std::string& name, int64_t rows, int64_t cols) {
   return linear_in_order(name, rows, cols, {.is_exact = true});
 }
 
 Linear Loader::rope_linear(const std::string& name, const HeadRows& heads, int64_t cols) {
   std::vector<int32_t> order;
-  if (rope_rows_ == RopeRows::interleaved) order = deinterleave_rows(heads);
-  return linear_in_order(name, heads.num_heads * heads.head_dim, cols, {.row_order = order});
+  if (gguf_rope_rows_ == RopeRows::interleaved) order = deinterleave_rows(heads);
+  const bool is_ordered = checkpoint_.keeps_rope_halves();
+  return linear_in_order(
+      name, heads.num_heads * heads.head_dim, cols,
+      {.row_order = is_ordered ? std::span<const int32_t>() : order, .gguf_order = order});
 }
 
 Linear Loader::head(const std::string& name, int64_t rows, int64_t cols, bool finds_top) {
-  return linear_in_order(name, rows, cols, {.finds_top = finds_top});
+  return linear_in_order(name, rows, cols, {.finds_top = finds_top, .makes_logits = true});
 }
 
 std::unique_ptr<Matrix> Loader::table(const std::string& name, int64_t cols, bool finds_top) {
@@ -387,6 +413,7 @@ Result<void> Loader::finish() {
                  checkpoint_.path(), "the file is incomplete or of a variant not built in"};
   }
   if (error_) return *error_;
+  HEADRACE_TRY(adapters_.finish());
   std::vector<std::string> unread;
   for (size_t i = 0; i < was_read_.size(); ++i) {
     if (!was_read_[i]) unread.push_back(checkpoint_.tensors()[i].name);

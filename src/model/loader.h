@@ -13,6 +13,7 @@
 #include "backend/backend.h"
 #include "checkpoint/checkpoint.h"
 #include "headrace/result.h"
+#include "model/adapters/adapter_loader.h"
 #include "model/blocks/embedding.h"
 #include "model/blocks/linear.h"
 #include "model/blocks/moe_config.h"
@@ -50,7 +51,7 @@ struct LoadedWeights {
 /// in the file are not read at all.
 class Loader {
  public:
-  Loader(const Checkpoint& checkpoint, Backend& backend, RopeRows rope_rows,
+  Loader(const Checkpoint& checkpoint, Backend& backend, RopeRows gguf_rope_rows,
          const LoadModelOptions& options);
 
   bool has(std::string_view name) const;
@@ -63,6 +64,8 @@ class Loader {
   /// order.
   std::vector<Linear> fused_linear(const std::string& name, std::span<const int64_t> part_rows,
                                    int64_t cols);
+  /// A projection of an expert, which adapters do not change.
+  Linear expert_linear(const std::string& name, int64_t rows, int64_t cols);
   /// A projection that is multiplied with activations of float32 (WeightView::is_exact).
   Linear exact_linear(const std::string& name, int64_t rows, int64_t cols);
   /// A projection [rows, cols] for each expert: of "<name>_exps", [experts, rows, cols], or of
@@ -102,6 +105,7 @@ class Loader {
   uint64_t packed_bytes() const { return packed_bytes_; }
   int64_t num_parameters() const { return num_parameters_; }
   const LoadedWeights& loaded() const { return loaded_; }
+  const AdapterLoader& adapters() const { return adapters_; }
 
  private:
   /// Null, with the fault noted, unless the file has a tensor of this shape; marks it as read.
@@ -109,8 +113,11 @@ class Loader {
   /// How a matrix is packed: see WeightView.
   struct PackOptions {
     std::span<const int32_t> row_order = {};
+    std::span<const int32_t> gguf_order = {};  ///< see AdaptedPart
     bool finds_top = false;
     bool is_exact = false;
+    bool makes_logits = false;
+    bool takes_adapters = true;
   };
   std::unique_ptr<Matrix> pack(const std::string& name, int64_t rows, int64_t cols,
                                const PackOptions& options);
@@ -131,8 +138,9 @@ class Loader {
 
   const Checkpoint& checkpoint_;
   Backend& backend_;
-  RopeRows rope_rows_;
+  RopeRows gguf_rope_rows_;
   const LoadModelOptions& options_;
+  AdapterLoader adapters_;
   std::vector<bool> was_read_;  // by index in checkpoint_.tensors()
   std::vector<std::string> missing_;
   std::optional<Error> error_;

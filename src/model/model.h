@@ -14,6 +14,7 @@
 #include "checkpoint/quantization.h"
 #include "headrace/model.h"
 #include "headrace/result.h"
+#include "model/adapters/adapter.h"
 
 namespace headrace {
 
@@ -43,7 +44,8 @@ struct StepInput {
   std::span<const int32_t> embedding_rows{};
   /// One a row: 1 for the second text of a pair, else 0. Empty: all 0. Encoders alone look at them.
   std::span<const int32_t> token_types{};
-  std::span<const StepCache> caches;  ///< by cache group
+  std::span<const StepCache> caches;        ///< by cache group
+  std::span<const AdapterRows> adapters{};  ///< which rows use which; of those that were loaded
   /// If positive: of each row's logits only those no smaller than the num_top-th largest are looked
   /// at; others may be -Inf instead.
   int32_t num_top = 0;
@@ -111,14 +113,16 @@ struct LoadModelOptions {
   /// Matrices of 16- and 32-bit numbers are brought to this type while they are packed; null: they
   /// stay as they are. Needs `pack`.
   const Quantization* quantize = nullptr;
-  std::string name;                 ///< what users call it
+  std::span<const Adapter> adapters{};  ///< that its rows may use
+  std::string name;                     ///< what users call it
   std::vector<TokenId> end_tokens;  ///< as the tokenizer knows them; become ModelInfo::end_tokens
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;  ///< may be empty
 };
 
-/// Loads the checkpoint's weights into the backend; both must outlive the model. Errors:
-/// unsupported (architecture, rope type, a tensor that nothing reads), corrupt_data (missing or
-/// misshapen tensors, named; a weight that cannot be quantised), resource_exhausted.
+/// Loads the checkpoint's weights and the adapters into the backend; checkpoint and backend must
+/// outlive the model. Errors: mismatch (an adapter of another model); unsupported (architecture,
+/// rope type, a tensor that nothing reads), corrupt_data (missing or misshapen tensors, named; a
+/// weight that cannot be quantised), resource_exhausted.
 Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
                                           const LoadModelOptions& options);
 

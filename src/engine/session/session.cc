@@ -40,6 +40,9 @@ class SessionImpl final : public Session {
     for (size_t i = 0; i < geometries.size(); ++i) {
       caches_.push_back({memory_->layers(i), {&sequences_[i], 1}});
     }
+    for (const AdapterUse& use : options.adapters) {
+      adapters_.push_back({.adapter = use.adapter, .strength = use.strength});
+    }
     model_.set_context(max_tokens_);
     model_.reserve(max_rows_, 1);
     row_.resize(static_cast<size_t>(model.info().vocab_size));
@@ -103,8 +106,12 @@ class SessionImpl final : public Session {
     logit_rows_.resize(static_cast<size_t>(num_wanted));
     std::iota(logit_rows_.begin(), logit_rows_.end(), static_cast<int32_t>(rows - num_wanted));
 
-    const Tensor logits = model_.forward(
-        {.tokens = tokens, .positions = positions_, .logit_rows = logit_rows_, .caches = caches_});
+    for (AdapterRows& part : adapters_) part.num_rows = rows;
+    const Tensor logits = model_.forward({.tokens = tokens,
+                                          .positions = positions_,
+                                          .logit_rows = logit_rows_,
+                                          .caches = caches_,
+                                          .adapters = adapters_});
     HEADRACE_TRY(model_.check_weights());
     const int64_t first = num_tokens_ + rows - num_wanted;
     num_tokens_ += rows;
@@ -125,6 +132,7 @@ class SessionImpl final : public Session {
   std::unique_ptr<KvMemory> memory_;
   std::vector<KvSequence> sequences_;  // one a group
   std::vector<StepCache> caches_;
+  std::vector<AdapterRows> adapters_;  // all of them of all rows
   // Of the current step.
   std::vector<int32_t> positions_;
   std::vector<int32_t> logit_rows_;

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "backend/kv_view.h"
 #include "base/function_ref.h"
 #include "headrace/params.h"
+#include "headrace/request.h"
 #include "headrace/result.h"
 
 namespace headrace {
@@ -19,7 +21,8 @@ struct SessionOptions {
   KvType kv_type = KvType::f16;
   int64_t max_tokens = 2048;  ///< KV is reserved for this many
   int64_t block_tokens = 16;
-  int64_t chunk_tokens = 256;  ///< rows of one step
+  int64_t chunk_tokens = 256;          ///< rows of one step
+  std::vector<AdapterUse> adapters{};  ///< that all tokens use
 };
 
 enum class LogitsFor { none, last, all };

@@ -37,7 +37,7 @@ class Bert final : public Encoder {
     }
   }
 
-  Tensor forward(const StepInput& step) override {
+  Tensor compute(const StepInput& step) override {
     Activations& a = *activations_;
     const auto rows = static_cast<int64_t>(step.tokens.size());
     const Tensor x = a.x.view(rows);

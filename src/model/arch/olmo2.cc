@@ -38,7 +38,7 @@ class Olmo2 final : public Decoder {
     }
   }
 
-  Tensor forward(const StepInput& step) override {
+  Tensor compute(const StepInput& step) override {
     Activations& a = *activations_;
     const auto rows = static_cast<int64_t>(step.tokens.size());
     const Tensor x = a.x.view(rows);

@@ -76,9 +76,9 @@ MoeBlock load_moe(Loader& load, int64_t layer, const MoeConfig& config, int64_t 
   }
   if (config.shared_length == 0) return out;
   GatedMlp& shared = out.shared.emplace();
-  shared.gate = load.linear(name("ffn_gate_shexp"), config.shared_length, embedding);
-  shared.up = load.linear(name("ffn_up_shexp"), config.shared_length, embedding);
-  shared.down = load.linear(name("ffn_down_shexp"), embedding, config.shared_length);
+  shared.gate = load.expert_linear(name("ffn_gate_shexp"), config.shared_length, embedding);
+  shared.up = load.expert_linear(name("ffn_up_shexp"), config.shared_length, embedding);
+  shared.down = load.expert_linear(name("ffn_down_shexp"), embedding, config.shared_length);
   out.views_.push_back(view_of(shared));
   if (load.has(name("ffn_gate_inp_shexp"))) {
     out.shared_gate = load.exact_linear(name("ffn_gate_inp_shexp"), 1, embedding);

@@ -23,31 +23,6 @@ bool is_of_other_parts(std::string_view name) {
   return false;
 }
 
-/// The names that a tensor may have as part of a causal language model: its own, without the
-/// wrapping of a model that also sees, or with the prefix that a bare base model lacks.
-std::vector<std::string> spellings(const std::string& name) {
-  constexpr std::string_view kInner = "model.language_model.";
-  constexpr std::string_view kOuter = "language_model.";
-  std::vector<std::string> out = {name};
-  if (name.starts_with(kInner)) out.push_back("model." + name.substr(kInner.size()));
-  if (name.starts_with(kOuter)) {
-    out.push_back(name.substr(kOuter.size()));
-    out.push_back("model." + name.substr(kOuter.size()));
-  }
-  constexpr std::string_view kBert = "bert.";  // around it where it has a head
-  if (name.starts_with(kBert)) out.push_back(name.substr(kBert.size()));
-  out.push_back("model." + name);
-  out.push_back("transformer." + name);
-  return out;
-}
-
-std::optional<HfPlace> find_place(std::span<const HfName> rules, const std::string& name) {
-  for (const std::string& spelling : spellings(name)) {
-    if (auto place = place_hf_tensor(rules, spelling)) return place;
-  }
-  return std::nullopt;
-}
-
 QuantizedModule module_of(const HfDirectory& directory, const QuantIndices& parts) {
   QuantizedModule out{};
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -102,7 +77,7 @@ class HfEntries {
     }
     // Without a rule a tensor keeps its name: the loader says that nothing reads it.
     const HfPlace place =
-        find_place(model_.names(), stored.name).value_or(HfPlace{.gguf = stored.name});
+        find_hf_place(model_.names(), stored.name).value_or(HfPlace{.gguf = stored.name});
     if (place.gguf.empty()) return {};
     if (is_tied_head(place)) return {};
     if (place.change == HfChange::stack) {
@@ -149,7 +124,7 @@ class HfEntries {
   Result<void> add_module(const std::string& name, const QuantIndices& parts) {
     const auto first = std::ranges::find_if(parts, [](const auto& one) { return one.has_value(); });
     const std::string weight = name + ".weight";
-    const HfPlace place = find_place(model_.names(), weight).value_or(HfPlace{.gguf = weight});
+    const HfPlace place = find_hf_place(model_.names(), weight).value_or(HfPlace{.gguf = weight});
     if (place.gguf.empty() || is_tied_head(place)) return {};
     // What GPTQ and AWQ pack of a projection [in, out] is [out, in] already.
     const bool is_packed = parts[static_cast<size_t>(QuantPart::qweight)].has_value();

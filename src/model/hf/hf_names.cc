@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string>
 #include <vector>
 
 namespace headrace {
@@ -63,6 +64,24 @@ int64_t last_number(const Numbers& numbers) {
   return row;
 }
 
+/// The names that a tensor may have as part of a causal language model: its own, without the
+/// wrapping of a model that also sees, or with the prefix that a bare base model lacks.
+std::vector<std::string> spellings(const std::string& name) {
+  constexpr std::string_view kInner = "model.language_model.";
+  constexpr std::string_view kOuter = "language_model.";
+  std::vector<std::string> out = {name};
+  if (name.starts_with(kInner)) out.push_back("model." + name.substr(kInner.size()));
+  if (name.starts_with(kOuter)) {
+    out.push_back(name.substr(kOuter.size()));
+    out.push_back("model." + name.substr(kOuter.size()));
+  }
+  constexpr std::string_view kBert = "bert.";  // around it where it has a head
+  if (name.starts_with(kBert)) out.push_back(name.substr(kBert.size()));
+  out.push_back("model." + name);
+  out.push_back("transformer." + name);
+  return out;
+}
+
 }  // namespace
 
 std::optional<HfPlace> place_hf_tensor(std::span<const HfName> rules, std::string_view name) {
@@ -100,6 +119,13 @@ std::optional<HfPlace> place_gguf_tensor(std::span<const HfName> rules, std::str
       const auto back = place_hf_tensor(rules, out.gguf);
       if (back && back->gguf == name) return out;
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<HfPlace> find_hf_place(std::span<const HfName> rules, const std::string& name) {
+  for (const std::string& spelling : spellings(name)) {
+    if (auto place = place_hf_tensor(rules, spelling)) return place;
   }
   return std::nullopt;
 }

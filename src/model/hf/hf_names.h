@@ -26,4 +26,9 @@ std::optional<HfPlace> place_hf_tensor(std::span<const HfName> rules, std::strin
 std::optional<HfPlace> place_gguf_tensor(std::span<const HfName> rules, std::string_view name,
                                          int64_t row);
 
+/// The same of any of the names that the tensor may have as part of a causal language model: its
+/// own, without the wrapping of a model that also sees, or with the prefix that a bare base model
+/// lacks.
+std::optional<HfPlace> find_hf_place(std::span<const HfName> rules, const std::string& name);
+
 }  // namespace headrace

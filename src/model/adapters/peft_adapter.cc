@@ -1,0 +1,247 @@
+// An adapter as PEFT writes it. Source: PEFT's LoraConfig and the names of its saved weights,
+// "base_model.model.<module>.lora_A.weight" and ".lora_B.weight".
+#include <cmath>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/model_directory.h"
+#include "checkpoint/quote_name.h"
+#include "checkpoint/safetensors_file.h"
+#include "model/adapters/open_adapter.h"
+#include "model/hf/hf_config.h"
+#include "model/hf/hf_names.h"
+#include "model/hf/hf_tensor.h"
+#include "model/registry.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfigFile = "adapter_config.json";
+constexpr const char* kWeightsFile = "adapter_model.safetensors";
+
+/// The mapped weights, and copies of what could not be used as it lies there.
+struct PeftFiles {
+  MappedFile weights;
+  AdapterCopies copies;
+};
+
+/// How strong what is added is: alpha over the rank, or over its root.
+class Scales {
+ public:
+  static Result<Scales> read(const HfConfig& config) {
+    Scales out;
+    out.alpha_ = config.number("lora_alpha").value_or(8.0);  // as PEFT has it
+    out.is_rooted_ = config.boolean("use_rslora").value_or(false);
+    const HfConfig own = config.object("alpha_pattern");
+    for (const std::string& module : own.keys()) {
+      if (module.find_first_of("\\^$*+?()[]{}|") != module.npos) {
+        own.fail(module, "patterns with other than names are not built in", ErrorCode::unsupported);
+      }
+      out.own_alphas_.emplace_back(module, own.number(module).value_or(0.0));
+    }
+    if (config.error()) return *config.error();
+    return out;
+  }
+
+  float of(std::string_view module, int64_t rank) const {
+    double alpha = alpha_;
+    for (const auto& [name, own] : own_alphas_) {
+      const bool is_named = module == name || (module.ends_with(name) &&
+                                               module[module.size() - name.size() - 1] == '.');
+      if (is_named) {
+        alpha = own;
+        break;  // the first that fits
+      }
+    }
+    const auto by = static_cast<double>(rank);
+    return static_cast<float>(alpha / (is_rooted_ ? std::sqrt(by) : by));
+  }
+
+ private:
+  double alpha_ = 0;
+  bool is_rooted_ = false;
+  std::vector<std::pair<std::string, double>> own_alphas_;
+};
+
+void refuse_unless(const HfConfig& config, std::string_view key, bool is_fine,
+                   std::string_view what) {
+  if (!is_fine) config.fail(key, std::string(what) + " are not built in", ErrorCode::unsupported);
+}
+
+Result<void> check_peft_kind(const HfConfig& config) {
+  const std::string kind = config.text("peft_type").value_or("");
+  if (kind != "LORA") {
+    config.fail("peft_type", "expected \"LORA\", found " + quote_name(kind),
+                ErrorCode::unsupported);
+  }
+  const std::string bias = config.text("bias").value_or("none");
+  refuse_unless(config, "bias", bias == "none", "changes of biases");
+  refuse_unless(config, "lora_bias", !config.boolean("lora_bias").value_or(false), "biases");
+  refuse_unless(config, "use_dora", !config.boolean("use_dora").value_or(false), "DoRA adapters");
+  refuse_unless(config, "modules_to_save", config.texts("modules_to_save").empty(),
+                "modules that are replaced whole");
+  if (config.error()) return *config.error();
+  return {};
+}
+
+/// One of the two matrices of a module.
+struct HalfName {
+  std::string module;
+  bool is_a = false;
+};
+
+std::optional<HalfName> parse_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "base_model.model.";
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  for (const bool is_a : {true, false}) {
+    const std::string_view mark = is_a ? ".lora_A." : ".lora_B.";
+    const size_t at = name.find(mark);
+    if (at == name.npos) continue;
+    const std::string_view rest = name.substr(at + mark.size());
+    if (rest != "weight" && rest != "default.weight") return std::nullopt;
+    return HalfName{std::string(name.substr(0, at)), is_a};
+  }
+  return std::nullopt;
+}
+
+struct StoredHalves {
+  const StoredTensor* a = nullptr;
+  const StoredTensor* b = nullptr;
+};
+
+Result<std::map<std::string, StoredHalves>> gather_stored(std::span<const StoredTensor> stored) {
+  std::map<std::string, StoredHalves> out;
+  for (const StoredTensor& tensor : stored) {
+    const auto name = parse_name(tensor.name);
+    if (!name) {
+      return Error{ErrorCode::unsupported,
+                   "expected a name that ends in .lora_A.weight or .lora_B.weight",
+                   "tensor " + quote_name(tensor.name),
+                   "changes of embeddings, biases and whole modules are not built in"};
+    }
+    const StoredTensor*& half = name->is_a ? out[name->module].a : out[name->module].b;
+    if (half != nullptr) {
+      return Error{ErrorCode::corrupt_data, "is there twice, under different names",
+                   "tensor " + quote_name(tensor.name), ""};
+    }
+    half = &tensor;
+  }
+  return out;
+}
+
+Result<CheckpointTensor> read_tensor(const StoredTensor& stored, AdapterCopies& copies) {
+  CheckpointTensor out;
+  out.name = stored.name;
+  out.shape = stored.shape;
+  out.data = stored.data;
+  if (lies_as_it_is(stored, HfChange::none)) {
+    out.format = *format_of(stored.type);
+    return out;
+  }
+  const StoredTensor* const part = &stored;
+  HEADRACE_ASSIGN(const MadeShape made, made_shape(std::span(&part, 1), HfChange::none, {}));
+  HEADRACE_ASSIGN(auto bytes, make_tensor(std::span(&part, 1), HfChange::none, {}));
+  out.format = made.format;
+  out.data = copies.emplace_back(std::move(bytes));
+  return out;
+}
+
+/// GGUF's name of a module's weight, without its ending; empty: there is none.
+std::string weight_of(std::span<const HfName> rules, const std::string& module) {
+  constexpr std::string_view kEnding = ".weight";
+  const auto place = find_hf_place(rules, module + std::string(kEnding));
+  if (!place || !place->gguf.ends_with(kEnding)) return {};
+  if (place->change != HfChange::none && place->change != HfChange::transpose) return {};
+  return place->gguf.substr(0, place->gguf.size() - kEnding.size());
+}
+
+/// The names of the architecture's tensors, whatever its config says.
+Result<std::vector<HfName>> rules_of(std::string_view architecture) {
+  const Architecture* const found = find_architecture(architecture);
+  if (found == nullptr || found->read_hf == nullptr) {
+    return Error{ErrorCode::unsupported,
+                 "adapters of this kind for " + quote_name(std::string(architecture)) +
+                     " models are not built in",
+                 "", "convert it to GGUF"};
+  }
+  HEADRACE_ASSIGN(HfConfig empty, HfConfig::parse("{}", "config.json"));
+  HfModel model(std::move(empty), architecture);
+  found->read_hf(model);
+  return std::vector<HfName>(model.names().begin(), model.names().end());
+}
+
+Result<void> add_pairs(std::span<const StoredTensor> stored, std::string_view architecture,
+                       const Scales& scales, AdapterCopies& copies, Adapter& adapter) {
+  HEADRACE_ASSIGN(const auto rules, rules_of(architecture));
+  HEADRACE_ASSIGN(const auto modules, gather_stored(stored));
+  for (const auto& [module, halves] : modules) {
+    if (halves.a == nullptr) return lacks_half(module, ".lora_A.weight");
+    if (halves.b == nullptr) return lacks_half(module, ".lora_B.weight");
+    AdapterPair pair;
+    pair.weight = weight_of(rules, module);
+    if (pair.weight.empty()) {
+      return Error{ErrorCode::mismatch,
+                   "changes the module " + quote_name(module) + ", which " +
+                       std::string(architecture) + " models do not have",
+                   "tensor " + quote_name(halves.a->name), "it was made for another model"};
+    }
+    HEADRACE_ASSIGN(pair.a, read_tensor(*halves.a, copies));
+    HEADRACE_ASSIGN(pair.b, read_tensor(*halves.b, copies));
+    if (!pair.a.shape.empty()) pair.scale = scales.of(module, pair.rank());
+    HEADRACE_TRY(add_pair(adapter, std::move(pair)));
+  }
+  return {};
+}
+
+std::string directory_of_adapter(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return path;
+  const std::string parent = fs::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+}  // namespace
+
+Result<Adapter> read_peft_adapter(std::string_view config_text, std::span<const std::byte> weights,
+                                  std::string_view architecture, AdapterCopies& copies) {
+  HEADRACE_ASSIGN(const HfConfig config, HfConfig::parse(config_text, kConfigFile));
+  HEADRACE_TRY(check_peft_kind(config));
+  HEADRACE_ASSIGN(const Scales scales, Scales::read(config));
+  Adapter adapter;
+  adapter.keeps_rope_halves = true;
+  adapter.architecture = architecture;
+  adapter.base_model = config.text("base_model_name_or_path").value_or("");
+  if (config.error()) return *config.error();
+  HeapBudget budget;
+  auto stored = read_safetensors(weights, budget);
+  if (!stored.ok()) return std::move(stored).error().at(kWeightsFile);
+  auto added = add_pairs(*stored, architecture, scales, copies, adapter);
+  if (!added.ok()) return std::move(added).error().at(kWeightsFile);
+  return adapter;
+}
+
+Result<Adapter> open_peft_adapter(const std::string& path, std::string_view architecture) {
+  HEADRACE_ASSIGN(const ModelDirectory directory, ModelDirectory::open(directory_of_adapter(path)));
+  if (!directory.has(kConfigFile)) {
+    return Error{
+        ErrorCode::not_found, "there is no " + std::string(kConfigFile), path,
+        "an adapter is a directory with it and " + std::string(kWeightsFile) + ", or a GGUF file"};
+  }
+  HEADRACE_ASSIGN(const MappedFile config, directory.open_file(kConfigFile));
+  HEADRACE_ASSIGN(MappedFile weights, directory.open_file(kWeightsFile));
+  const auto files = std::make_shared<PeftFiles>(PeftFiles{std::move(weights), {}});
+  HEADRACE_ASSIGN(Adapter adapter, read_peft_adapter(text_of(config), files->weights.bytes(),
+                                                     architecture, files->copies));
+  HEADRACE_TRY(files->weights.check_whole());
+  adapter.files = files;
+  return adapter;
+}
+
+}  // namespace headrace
