@@ -22,6 +22,7 @@ void AnswerTimes::add(const RequestStats& stats) {
 Answer::Answer(const PreparedRequest& request, std::shared_ptr<const Tokenizer> tokenizer)
     : num_choices_(static_cast<size_t>(request.params.num_choices)),
       keeps_tokens_(request.keeps_tokens || request.params.num_logprobs >= 0),
+      answers_as_(request.answers_as),
       embedding_(request.embedding) {
   ChoiceTextOptions options{.min_tokens = request.params.stop.min_tokens,
                             .goes_on = request.goes_on,
@@ -94,6 +95,7 @@ void Answer::take_finish(size_t choice, const FinishEvent& finish) {
   ChoiceText& text = texts_[choice];
   out.text += text.finish();
   out.stats = finish.stats;
+  if (!answers_as_.empty()) out.stats.model = answers_as_;
   out.num_tokens = text.num_tokens();
   take_kept(choice);
   if (text.has_stopped()) {

@@ -90,6 +90,7 @@ class Answer {
 
   size_t num_choices_;  ///< of each prompt
   bool keeps_tokens_;
+  std::string answers_as_;                             ///< see PreparedRequest
   std::shared_ptr<const EmbeddingOptions> embedding_;  ///< null: of another kind
   std::vector<Choice> choices_;
   std::vector<ChoiceText> texts_;

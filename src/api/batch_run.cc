@@ -202,7 +202,9 @@ class Run {
         usage = answer->usage();
         const ResponseHead head{std::string(line.protocol->id_prefix) + hex_of(line.key),
                                 clock_.unix_seconds()};
-        return line.protocol->make_format(head, unowned(request), unowned(model_))->whole(*answer);
+        return line.protocol
+            ->make_format(head, unowned(request), answering_model(request, unowned(model_)))
+            ->whole(*answer);
       }
       if (answer.error().code != ErrorCode::overloaded) return std::move(answer).error();
       if (is_stopping()) return Error{ErrorCode::cancelled, "interrupted", "", ""};

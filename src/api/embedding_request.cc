@@ -217,6 +217,7 @@ void add_embedding(const GenerationParams& params, const EmbeddingOptions& optio
   request.kind = RequestKind::embed;
   request.prompt = std::move(window.ids);
   request.pooling = options.pooling;
+  request.adapters = params.adapters.value_or(std::vector<AdapterUse>());
   request.priority = params.priority;
   request.timeout_ms = params.timeout_ms;
   request.cache_scope = cache_scope("", params.cache_salt);

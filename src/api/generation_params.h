@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headrace/params.h"
+#include "headrace/request.h"
 
 namespace headrace::api {
 
@@ -29,6 +31,8 @@ struct GenerationParams {
   int64_t truncate_prompt_tokens = 0;
   std::string_view truncation_name = "truncate_prompt_tokens";  ///< under which that was asked for
   bool may_use_lighter_model = false;                           ///< where this one has no room
+  /// As the request chooses them, by `lora` or by an adapter's name as its model.
+  std::optional<std::vector<AdapterUse>> adapters;
   std::string user;
   std::string cache_salt;
 };

@@ -69,10 +69,6 @@ void read_ignored(Fields& fields) {
     bool on = false;
     if (fields.boolean(name, on) && on) fields.note(name, "is not built in");
   }
-  const Json* const lora = fields.find("lora");
-  if (lora != nullptr && !(lora->is_array() && lora->empty())) {
-    fields.refuse("lora", "adapters are not built in");
-  }
   fields.skip("timings_per_token");
 }
 

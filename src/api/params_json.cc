@@ -182,6 +182,58 @@ void read_stream(Fields& fields, bool may_stream, GenerationParams& out) {
   }
 }
 
+Result<void> read_adapter(const Json& entry, const std::string& path, const ParamsContext& context,
+                          std::vector<AdapterUse>& uses) {
+  if (!entry.is_object()) return wrong_value(path, "an object with id and scale", entry);
+  const auto id = entry.find("id");
+  if (id == entry.end()) return missing_value(path + ".id", "the number of an adapter");
+  AdapterUse use;
+  const auto& names = context.adapters;
+  const auto number = whole_number(*id);
+  const auto named = std::ranges::find(names, id->is_string() ? id->get<std::string>() : "");
+  if (number && *number >= 0 && *number < static_cast<int64_t>(names.size())) {
+    use.adapter = static_cast<int32_t>(*number);
+  } else if (id->is_string() && named != names.end()) {
+    use.adapter = static_cast<int32_t>(named - names.begin());
+  } else {
+    const std::string known =
+        names.empty() ? "there is none: open the model with --lora FILE"
+                      : "there are " + std::to_string(names.size()) + " (GET /lora-adapters)";
+    return Error{ErrorCode::invalid_argument, "no such adapter; " + known, path + ".id", ""};
+  }
+  if (const auto scale = entry.find("scale"); scale != entry.end()) {
+    constexpr double kMost = 1000;
+    if (!scale->is_number() || std::abs(scale->get<double>()) > kMost) {
+      return wrong_value(path + ".scale", "a number from -1000 to 1000", *scale);
+    }
+    use.strength = scale->get<float>();
+  }
+  if (std::ranges::find(uses, use.adapter, &AdapterUse::adapter) != uses.end()) {
+    return Error{ErrorCode::invalid_argument, "the adapter is there twice", path + ".id", ""};
+  }
+  uses.push_back(use);
+  return {};
+}
+
+/// llama-server's [{"id": 0, "scale": 0.5}]; here an id may also be a name. An empty list: none.
+void read_adapters(Fields& fields, const ParamsContext& context, GenerationParams& out) {
+  const Json* const list = fields.find("lora");
+  if (list == nullptr) return;
+  if (!list->is_array()) return fields.fail("lora", "a list of {\"id\", \"scale\"}", *list);
+  if (list->size() > kMaxRequestAdapters) {
+    return fields.fail(Error{ErrorCode::invalid_argument,
+                             "at most " + std::to_string(kMaxRequestAdapters) +
+                                 " adapters are allowed, found " + std::to_string(list->size()),
+                             fields.path_of("lora"), ""});
+  }
+  std::vector<AdapterUse>& uses = out.adapters.emplace();
+  for (size_t i = 0; i < list->size(); ++i) {
+    const std::string path = fields.path_of("lora") + "[" + std::to_string(i) + "]";
+    auto read = read_adapter((*list)[i], path, context, uses);
+    if (!read.ok()) return fields.fail(std::move(read).error());
+  }
+}
+
 }  // namespace
 
 void read_generation_params(Fields& fields, const ParamsContext& context, GenerationParams& out) {
@@ -212,6 +264,7 @@ void read_generation_params(Fields& fields, const ParamsContext& context, Genera
   read_stream(fields, context.may_stream, out);
   read_truncation(fields, out.truncate_prompt_tokens);
   fields.boolean("allow_lighter_model", out.may_use_lighter_model);
+  read_adapters(fields, context, out);
   fields.text("user", out.user, limits.max_name_bytes);
   fields.text("cache_salt", out.cache_salt, limits.max_name_bytes);
   read_unsupported_fields(fields);

@@ -18,6 +18,7 @@ struct ParamsContext {
   StopParams stop;
   int64_t vocab_size = 0;
   bool may_stream = true;
+  std::vector<std::string> adapters{};                         ///< names, by their index
   std::vector<std::string> dry_breakers = default_breakers();  ///< where a request says nothing
   std::shared_ptr<const BreakerFinder> breakers;               ///< null: texts break nothing
 };

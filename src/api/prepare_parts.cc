@@ -27,6 +27,7 @@ Request engine_request(const GenerationParams& params, std::vector<TokenId> prom
   request.timeout_ms = params.timeout_ms;
   request.cache_scope = cache_scope("", params.cache_salt);
   request.may_use_lighter_model = params.may_use_lighter_model;
+  request.adapters = params.adapters.value_or(std::vector<AdapterUse>());
   return request;
 }
 
@@ -64,6 +65,12 @@ Error of_messages(Error error, const std::string& field) {
   return error;
 }
 
+std::vector<std::string> adapter_names(const ServedModel& model) {
+  std::vector<std::string> out;
+  for (const ServedAdapter& adapter : model.adapters) out.push_back(adapter.name);
+  return out;
+}
+
 }  // namespace
 
 ParamsContext params_context(const ServedModel& model) {
@@ -72,6 +79,7 @@ ParamsContext params_context(const ServedModel& model) {
           .stop = model.stop,
           .vocab_size = model.vocab_size,
           .may_stream = model.may_stream,
+          .adapters = adapter_names(model),
           .dry_breakers = model.dry_breakers,
           .breakers = model.breakers != nullptr
                           ? model.breakers
@@ -84,7 +92,12 @@ Result<void> check_model(const ServedModel& model, PreparedRequest& out) {
                            " has no lighter model here");
   }
   const std::string& asked = out.params.model;
-  if (asked.empty() || asked == model.name) return {};
+  const int32_t adapter = model.find_adapter(asked);
+  if (!out.params.adapters) {
+    out.params.adapters = adapter >= 0 ? std::vector{AdapterUse{adapter}} : model.default_adapters;
+  }
+  if (adapter >= 0) out.answers_as = asked;
+  if (asked.empty() || asked == model.name || adapter >= 0) return {};
   if (!model.answers_any_name) {
     return Error{ErrorCode::not_found,
                  "there is no model " + in_quotes(asked) + ", only " + in_quotes(model.name),

@@ -30,6 +30,8 @@ struct PreparedRequest {
   /// Of requests of kind embed and of kind score; else null.
   std::shared_ptr<const EmbeddingOptions> embedding{};
   std::shared_ptr<const RankingOptions> ranking{};
+  /// The name of the adapter that was asked for as a model, and answers as one; else empty.
+  std::string answers_as;
   bool goes_on = false;  ///< the answer follows a text of its own kind, not a turn's beginning
   std::vector<std::string> warnings;
   double tokenize_ms = 0;  ///< template and tokens
@@ -50,6 +52,10 @@ Result<PreparedRequest> prepare_llama(const Json& body, const ServedModel& model
 /// Of an error of Engine::submit, or of the engine while it ran: with the field's name as the
 /// request has it.
 Error named_for_request(Error error, const PreparedRequest& request);
+
+/// The model under the name that the request is answered by.
+std::shared_ptr<const ServedModel> answering_model(const PreparedRequest& request,
+                                                   std::shared_ptr<const ServedModel> model);
 
 /// The scope in which prefixes are shared: that of an API key, narrowed by a request's salt.
 std::string cache_scope(std::string_view api_key, std::string_view salt);

@@ -321,7 +321,7 @@ TEST(Llama, Requests) {
   EXPECT_EQ(bias[1].second, -1e9F);
   EXPECT_EQ(scene.request.warnings.size(), 1u);
   EXPECT_EQ(fault_of(kLlama, R"({"prompt":"a","grammar":"root ::= a"})"), "grammar");
-  EXPECT_EQ(fault_of(kLlama, R"({"prompt":"a","lora":[{"id":0}]})"), "lora");
+  EXPECT_EQ(fault_of(kLlama, R"({"prompt":"a","lora":[{"id":0}]})"), "lora[0].id");
   EXPECT_EQ(fault_of(kLlama, R"({"prompt":"a","logit_bias":[[5]]})"), "logit_bias[0]");
   EXPECT_EQ(fault_of(kLlama, R"({"prompt":"a","logit_bias":[[999,1]]})"), "logit_bias");
   EXPECT_EQ(fault_of(kLlama, R"({"n_predict":1})"), "prompt");

@@ -5,15 +5,24 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/limits.h"
 #include "headrace/params.h"
+#include "headrace/request.h"
 #include "text/breaker_tokens.h"
 #include "text/chat_template/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace headrace::api {
+
+/// A LoRA adapter of a model, which requests choose by its name.
+struct ServedAdapter {
+  std::string name;
+  std::string path;
+  std::string digest;
+};
 
 struct ServedModel {
   std::string name;
@@ -42,6 +51,11 @@ struct ServedModel {
   bool answers_any_name = false;
   /// What may answer in its place where the request allows it and there is no room; "": none.
   std::string lighter_name{};
+  std::vector<ServedAdapter> adapters{};       ///< by their index in the engine
+  std::vector<AdapterUse> default_adapters{};  ///< where a request chooses none
+
+  /// Of that name; -1: there is none.
+  int32_t find_adapter(std::string_view adapter) const;
 };
 
 }  // namespace headrace::api

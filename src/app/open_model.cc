@@ -85,6 +85,7 @@ std::unique_ptr<Session> OpenedModel::session(int64_t max_tokens) const {
   session_options.max_tokens = max_tokens > 0 ? std::min(max_tokens, context) : context;
   session_options.block_tokens = options.block_tokens;
   session_options.chunk_tokens = options.chunk_tokens;
+  session_options.adapters = adapters;
   return make_session(*model, session_options);
 }
 
@@ -110,6 +111,8 @@ Result<std::unique_ptr<Engine>> OpenedModel::start_engine(EngineOptions wanted) 
   if (!variant.empty()) wanted.model_fingerprint += ", " + variant;
   // Other weights make other keys and values.
   if (!options.quantize.empty()) wanted.model_fingerprint += " as " + options.quantize;
+  // And so do adapters, in sessions of a whole conversation.
+  wanted.model_fingerprint += prefix_scope("", adapters, model->info());
   wanted.tokenizer_fingerprint = tokenizer->fingerprint().digest;
   return make_engine(*model, wanted);
 }

@@ -32,6 +32,13 @@ namespace headrace {
 using CheckNeeds = std::function<Result<void>(const ModelConfig& config, const MemoryNeeds& needs,
                                               uint64_t available_bytes)>;
 
+/// A LoRA adapter that a model is opened with.
+struct AdapterFile {
+  std::string name;  ///< empty: that of its file or directory
+  std::string path;
+  float strength = 1.0F;  ///< see AdapterUse; of OpenedModel::adapters
+};
+
 struct OpenOptions {
   std::string isa;      ///< empty: HEADRACE_ISA, else the best of the machine
   int num_threads = 0;  ///< 0: usable_processors()
@@ -54,8 +61,9 @@ struct OpenOptions {
   std::string chat_template;    ///< source text; overrides the file's
   std::string name;             ///< what the model is called; empty: the file's name
   bool takes_encoders = false;  ///< else a model that generates nothing is refused
-  CheckNeeds check_needs;       ///< may be empty
-  uint64_t memory_bytes = 0;    ///< of which nine tenths may be taken; 0: memory_available_bytes()
+  std::vector<AdapterFile> adapters{};
+  CheckNeeds check_needs;     ///< may be empty
+  uint64_t memory_bytes = 0;  ///< of which nine tenths may be taken; 0: memory_available_bytes()
 };
 
 /// What keeps a context from being larger.
@@ -80,10 +88,14 @@ struct OpenedModel {
   uint64_t kv_budget_bytes = 0;  ///< what was left for KV caches when it was opened
   uint64_t kv_bytes =
       0;  ///< what start_engine gives the cache, unless told otherwise; 0: see there
+  /// All that it was opened with, each at its strength: what requests use that choose none of their
+  /// own, if their maker wants that.
+  std::vector<AdapterUse> adapters;
   std::vector<std::string> warnings;
   OpenOptions options;
 
-  /// For up to `max_tokens` tokens; 0: the whole context. More than the context is cut to it.
+  /// For up to `max_tokens` tokens, with all adapters; 0: the whole context. More than the context
+  /// is cut to it.
   std::unique_ptr<Session> session(int64_t max_tokens = 0) const;
   /// Starts the engine's thread; `session()`s must not run beside it (one caller of the backend).
   /// KV type, context, block and step sizes and the fingerprints are those of the model as it was
@@ -121,9 +133,9 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
 /// Opens a whole model. A chat template of the file that cannot be used is a warning; one given in
 /// `options` is an error. Errors: not_found, unsupported (a directory, a file without weights, an
 /// unknown architecture or format, an embedding model unless `takes_encoders`), corrupt_data,
-/// mismatch (the vocabulary and the model's rows), invalid_argument (an option), resource_exhausted
-/// (weights and one block of KV do not fit the memory left, which is found before weights are read;
-/// no threads).
+/// mismatch (the vocabulary and the model's rows, an adapter of another model), invalid_argument
+/// (an option), resource_exhausted (weights and one block of KV do not fit the memory left, which
+/// is found before weights are read; no threads).
 Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
                                                 const OpenOptions& options);
 

@@ -12,6 +12,7 @@
 #include "app/weight_needs.h"
 #include "backend/cpu/cpu_backend.h"
 #include "base/os/system_limits.h"
+#include "model/adapters/open_adapter.h"
 #include "model/registry.h"
 
 namespace headrace {
@@ -177,6 +178,30 @@ std::string name_of_model(const std::string& path) {
   return directory.filename().string();
 }
 
+/// Of an adapter likewise: adapter_model.safetensors is called like its directory.
+std::string name_of_adapter(const std::string& path) {
+  const fs::path name = fs::path(path).filename();
+  const bool is_part = name == "adapter_model.safetensors" || name == "adapter_config.json";
+  return name_of_model(is_part ? fs::absolute(path).parent_path().string() : path);
+}
+
+Result<void> open_adapters(const OpenOptions& options, OpenedModel& opened,
+                           std::vector<Adapter>& out) {
+  for (const AdapterFile& file : options.adapters) {
+    const std::string name = file.name.empty() ? name_of_adapter(file.path) : file.name;
+    HEADRACE_ASSIGN(Adapter adapter, open_adapter(file.path, name, *opened.checkpoint));
+    const bool is_taken = std::ranges::find(out, name, &Adapter::name) != out.end();
+    if (is_taken || name == opened.options.name) {
+      return Error{ErrorCode::invalid_argument,
+                   "the name '" + name + "' is that of the model or of another adapter", file.path,
+                   "give it one of its own: --lora NAME=FILE"};
+    }
+    opened.adapters.push_back({static_cast<int32_t>(out.size()), file.strength});
+    out.push_back(std::move(adapter));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Isa> isa_of(const OpenOptions& options) {
@@ -249,11 +274,13 @@ Result<ModelOpening> begin_opening(const std::string& path, const OpenOptions& o
                   tokenizer_of(*opened.checkpoint, TokenizerOptions{options.pre_tokenizer}));
   HEADRACE_ASSIGN(auto recognized, recognize(*opened.checkpoint));
   if (recognized.config.is_encoder) HEADRACE_TRY(set_up_encoder(opened, recognized.config));
+  HEADRACE_TRY(open_adapters(options, opened, opening.adapters));
   // The tokenizer has its own copy of the vocabulary, a few megabytes.
   opened.checkpoint->release_all();
   opening.config = std::move(recognized.config);
   opening.num_threads = num_threads_of(options, opened.warnings);
   opening.needs = needs_of(opened, opening.config, opening.num_threads);
+  for (const Adapter& adapter : opening.adapters) opening.needs.weight_bytes += adapter.num_bytes();
   return opening;
 }
 
@@ -266,6 +293,7 @@ Result<std::unique_ptr<OpenedModel>> finish_opening(ModelOpening opening, uint64
   LoadModelOptions load_options;
   load_options.pack = options.pack;
   load_options.quantize = find_quantization(options.quantize);
+  load_options.adapters = opening.adapters;
   load_options.name = options.name;
   load_options.end_tokens = opened.tokenizer->special().end_of_generation;
   HEADRACE_ASSIGN(opened.model, load_model(*opened.checkpoint, *opened.backend, load_options));
@@ -273,6 +301,9 @@ Result<std::unique_ptr<OpenedModel>> finish_opening(ModelOpening opening, uint64
   HEADRACE_TRY(check_vocabulary(*opened.tokenizer, *opened.model));
   HEADRACE_TRY(set_chat_template(opened));
   if (options.pack) needs.weight_bytes = opened.model->info().weight_bytes;
+  for (const AdapterInfo& each : opened.model->info().adapters) {
+    if (options.pack) needs.weight_bytes += each.weight_bytes;
+  }
   HEADRACE_TRY(set_context(opened, needs, limit_bytes));
   return std::move(opening.opened);
 }

@@ -20,6 +20,7 @@ namespace headrace {
 struct ModelOpening {
   std::unique_ptr<OpenedModel> opened;  ///< without backend and model
   ModelConfig config;
+  std::vector<Adapter> adapters;
   int num_threads = 1;
   MemoryNeeds needs;  ///< the weights' by what is in the file
 };

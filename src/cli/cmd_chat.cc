@@ -300,7 +300,7 @@ Result<int> run_checked(const ChatArgs& args) {
   for (const std::string& text : sampling_warnings(args.sampling, *sampling)) warn(text);
   HEADRACE_ASSIGN(const auto engine, model->start_engine());
   Conversation conversation(*model, *engine, *sampling, stop_of(args.sampling));
-  SessionKeeper session(args.session, *engine);
+  SessionKeeper session(args.session, *engine, prefix_scope("", model->adapters, engine->model()));
   HEADRACE_TRY(resume(session, args.session.read_only, conversation));
   if (!args.system.empty()) conversation.set_system(args.system);
   return Chat(*model, *engine, conversation, session, args.stats).run();

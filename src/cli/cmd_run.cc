@@ -125,6 +125,7 @@ Result<int> run_checked(const RunArgs& args) {
   }
   if (raw && !args.system.empty()) add_warning("--system has no effect on a raw completion");
   Request request;
+  request.adapters = model->adapters;
   HEADRACE_ASSIGN(request.prompt, prompt_ids(*model, prompt, args, raw));
 
   std::vector<std::string> ignored_keys;
@@ -144,7 +145,7 @@ Result<int> run_checked(const RunArgs& args) {
                   fit_to_context(*engine, request.prompt.size(), request.stop,
                                  context_hint(*model, "shorten the prompt")));
   add_warning(clamped);
-  SessionKeeper session(args.session, *engine);
+  SessionKeeper session(args.session, *engine, prefix_scope("", model->adapters, engine->model()));
   HEADRACE_TRY(begin_session(session, args.session.read_only));
   std::vector<TokenId> tokens = request.prompt;
   const bool to_terminal = is_terminal(StandardStream::output);

@@ -75,6 +75,7 @@ Result<std::unique_ptr<ModelEntry>> entry_of(const ServeArgs& args,
                   sampling_of(args.sampling, defaults, opened->model->info().vocab_size));
   for (const std::string& text : sampling_warnings(args.sampling, sampling)) warn(text);
   auto served = served_model(*opened, std::move(sampling), stop_of(args.sampling));
+  served.default_adapters.clear();  // the model's own name is that of the model without them
   HEADRACE_ASSIGN(served.dry_breakers, dry_breakers_of(args.sampling));
   auto engine = opened->start_engine(engine_options(args));
   if (!engine.ok()) {
@@ -139,6 +140,10 @@ Result<std::vector<std::unique_ptr<ModelEntry>>> load_all(const ServeArgs& args)
   HEADRACE_ASSIGN(OpenOptions options, open_options(args.model));
   options.takes_encoders = true;
   HEADRACE_ASSIGN(const auto specs, specs_of(args));
+  if (specs.size() > 1 && !options.adapters.empty()) {
+    return Error{ErrorCode::invalid_argument, "adapters are for one model, and there are several",
+                 "--lora", "serve the model that has adapters by itself"};
+  }
   HEADRACE_ASSIGN(OpenedModels opened, open_models(specs, options));
   HEADRACE_TRY(check_lighter(args, opened));
   std::vector<std::unique_ptr<ModelEntry>> out;

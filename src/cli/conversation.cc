@@ -80,6 +80,7 @@ Result<Generation> Conversation::retry(const TextSink& on_text) {
 Result<Generation> Conversation::answer(const TextSink& on_text) {
   Request request;
   HEADRACE_ASSIGN(request.prompt, chat_prompt_ids(model_, messages(), false));
+  request.adapters = model_.adapters;
   request.sampling = sampling_;
   if (request.sampling.seed) *request.sampling.seed += num_retries_;
   request.stop = stop_;

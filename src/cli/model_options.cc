@@ -1,9 +1,13 @@
 // See model_options.h.
 #include "cli/model_options.h"
 
+#include <filesystem>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/cpu_features.h"
+#include "base/read_number.h"
 #include "checkpoint/quantization.h"
 #include "cli/fetch_model.h"
 #include "cli/input.h"
@@ -20,6 +24,39 @@ constexpr const char* kModelGroup = "Model";
 Option in_group(Option option) {
   option.group = kModelGroup;
   return option;
+}
+
+/// "NAME=FILE" or "FILE".
+AdapterFile adapter_file(std::string text) {
+  AdapterFile out;
+  const size_t sign = text.find('=');
+  // A file that is there wins over a name.
+  if (sign != text.npos && sign > 0 && !std::filesystem::exists(text)) {
+    out.name = text.substr(0, sign);
+    text.erase(0, sign + 1);
+  }
+  out.path = std::move(text);
+  return out;
+}
+
+Result<std::vector<AdapterFile>> adapter_files(const ModelArgs& args) {
+  std::vector<AdapterFile> out;
+  for (const std::string& text : args.adapters) out.push_back(adapter_file(text));
+  for (const std::string& text : args.scaled_adapters) {
+    const size_t colon = text.rfind(':');
+    const auto strength =
+        colon == text.npos
+            ? std::nullopt
+            : number_within<float>(std::string_view(text).substr(colon + 1), -1000, 1000);
+    if (!strength) {
+      return Error{ErrorCode::invalid_argument,
+                   "expected FILE:STRENGTH with a number from -1000 to 1000, found '" + text + "'",
+                   "--lora-scaled", ""};
+    }
+    out.push_back(adapter_file(text.substr(0, colon)));
+    out.back().strength = *strength;
+  }
+  return out;
 }
 
 }  // namespace
@@ -45,6 +82,7 @@ Result<OpenOptions> open_options(const ModelArgs& args) {
     auto parsed = ChatTemplate::parse(options.chat_template);
     if (!parsed.ok()) return std::move(parsed).error().at(args.chat_template_file);
   }
+  HEADRACE_ASSIGN(options.adapters, adapter_files(args));
   HEADRACE_TRY(check_options(options));
   return options;
 }
@@ -128,6 +166,18 @@ Option quantize_option(std::string* target) {
   return in_group(std::move(option));
 }
 
+void add_adapter_options(std::vector<Option>& options, ModelArgs& args) {
+  Option plain = make_option("--lora", "[NAME=]FILE",
+                             "A LoRA adapter of the model: a GGUF file, or a directory with "
+                             "adapter_config.json. May be given several times",
+                             &args.adapters);
+  plain.is_path = true;
+  options.push_back(in_group(std::move(plain)));
+  options.push_back(in_group(make_option("--lora-scaled", "[NAME=]FILE:STRENGTH",
+                                         "The same, with what it adds multiplied by STRENGTH",
+                                         &args.scaled_adapters)));
+}
+
 void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(model_option(args));
   options.push_back(in_group(make_option(
@@ -150,6 +200,7 @@ void add_model_options(std::vector<Option>& options, ModelArgs& args) {
   options.push_back(full_head_option(&args.full_head));
   options.push_back(no_pack_option(&args.no_pack));
   options.push_back(quantize_option(&args.quantize));
+  add_adapter_options(options, args);
   options.push_back(kv_type_option(&args.kv_type));
   options.push_back(isa_option(&args.isa));
   Option chunk = make_option("-ub,--ubatch-size", "N", "Prompt tokens computed in one step",

@@ -27,6 +27,8 @@ struct ModelArgs {
   std::optional<int64_t> chunk_tokens;
   std::string pre_tokenizer;
   std::string chat_template_file;
+  std::vector<std::string> adapters;         ///< "[NAME=]FILE"
+  std::vector<std::string> scaled_adapters;  ///< "[NAME=]FILE:STRENGTH"
 };
 
 /// -m alone.
@@ -48,7 +50,10 @@ Option full_head_option(bool* target);
 Option no_pack_option(bool* target);
 /// --quantize.
 Option quantize_option(std::string* target);
-/// -m, -hf, -c, -t, --pin, --full-head, --no-pack, --quantize, --kv-type, --isa, -ub and
+/// --lora and --lora-scaled.
+void add_adapter_options(std::vector<Option>& options, ModelArgs& args);
+/// -m, -hf, -c, -t, --pin, --full-head, --no-pack, --quantize, --lora, --lora-scaled, --kv-type,
+/// --isa, -ub and
 /// --pre-tokenizer.
 void add_model_options(std::vector<Option>& options, ModelArgs& args);
 

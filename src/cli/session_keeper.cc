@@ -63,7 +63,7 @@ Result<void> check_session_file(const SessionArgs& args) {
 Result<std::optional<LoadedSession>> SessionKeeper::load() {
   const Watch watch;
   seen_ = stamp();
-  auto loaded = engine_.load_session(args_.file, "");
+  auto loaded = engine_.load_session(args_.file, scope_);
   if (!loaded.ok()) {
     if (loaded.error().code == ErrorCode::not_found && !args_.read_only) {
       return std::optional<LoadedSession>();
@@ -93,7 +93,7 @@ Result<void> SessionKeeper::save(std::span<const TokenId> tokens, std::string_vi
     file_ = unused_name(args_.file);
     warn(args_.file + " was written by another program meanwhile; this goes to " + file_);
   }
-  HEADRACE_ASSIGN(num_saved_, engine_.save_session(tokens, "", file_, note));
+  HEADRACE_ASSIGN(num_saved_, engine_.save_session(tokens, scope_, file_, note));
   seen_ = stamp();
   save_ms_ = watch.ms();
   return {};

@@ -30,9 +30,9 @@ Result<void> check_session_file(const SessionArgs& args);
 
 class SessionKeeper {
  public:
-  /// `args` and `engine` must outlive it.
-  SessionKeeper(const SessionArgs& args, Engine& engine)
-      : args_(args), engine_(engine), file_(args.file) {}
+  /// `args` and `engine` must outlive it. `scope`: see prefix_scope().
+  SessionKeeper(const SessionArgs& args, Engine& engine, std::string scope)
+      : args_(args), engine_(engine), scope_(std::move(scope)), file_(args.file) {}
 
   bool is_on() const { return !args_.file.empty(); }
   bool is_read_only() const { return args_.read_only; }
@@ -62,6 +62,7 @@ class SessionKeeper {
 
   const SessionArgs& args_;
   Engine& engine_;
+  std::string scope_;
   std::string file_;
   Stamp seen_;  ///< when it was loaded or saved
   bool has_loaded_ = false;

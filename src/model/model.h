@@ -107,8 +107,8 @@ class Model {
 };
 
 struct LoadModelOptions {
-  /// Whether weights are packed; else matrices stay in the checkpoint's files, but for those that are
-  /// made (CheckpointTensor::is_made), and each step packs what it reads, to the same results.
+  /// Whether weights are packed; else matrices stay in the checkpoint's files, but for those that
+  /// are made (CheckpointTensor::is_made), and each step packs what it reads, to the same results.
   bool pack = true;
   /// Matrices of 16- and 32-bit numbers are brought to this type while they are packed; null: they
   /// stay as they are. Needs `pack`.

@@ -161,7 +161,8 @@ class Generation final : public EventSink, public std::enable_shared_from_this<G
     head.created_unix_seconds = state_.clock.unix_seconds();
     record_.named(head.id, head.created_unix_seconds, *model_, request_);
     answer_.emplace(*request_, model_->served->tokenizer);
-    format_ = protocol_.make_format(head, request_, model_->served);
+    format_ =
+        protocol_.make_format(head, request_, api::answering_model(*request_, model_->served));
     if (!taken.ok()) return std::move(taken).error();
     streams_ = std::move(taken->streams);
     record_.submitted();

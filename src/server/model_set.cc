@@ -21,11 +21,14 @@ EngineStats ModelEntry::stats() const {
 Result<ModelEntry*> ModelSet::find(std::string_view name) const {
   if (name.empty()) return entries_.front().get();
   for (const auto& each : entries_) {
-    if (each->name() == name) return each.get();
+    if (each->name() == name || each->served->find_adapter(name) >= 0) return each.get();
   }
   if (entries_.size() == 1) return entries_.front().get();
   std::string known;
-  for (const auto& each : entries_) known += (known.empty() ? "" : ", ") + each->name();
+  for (const auto& each : entries_) {
+    known += (known.empty() ? "" : ", ") + each->name();
+    for (const auto& adapter : each->served->adapters) known += ", " + adapter.name;
+  }
   return Error{ErrorCode::not_found, fmt::format("no model of that name; there are {}", known),
                "model", ""};
 }

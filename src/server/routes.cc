@@ -63,6 +63,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     working("/v1/models", list_models),
     working("/models", list_models),
     {.method = "GET", .path = "/v1/models/", .takes_rest = true, .handle = show_model},
+    working("/lora-adapters", lora_adapters),
     working("/props", props),
     working("/slots", slots),
     {.method = "GET", .path = "/version", .until = Until::always, .handle = version},

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional
 
 import numpy as np
 
-from ._check import integer, is_sequence, utf8
+from ._check import adapter_name, integer, is_sequence, utf8
 from ._errors import InvalidArgumentError, OutOfRangeError
 from ._params import SamplingParams
 
@@ -26,6 +26,23 @@ def reference(model: Any) -> str:
         raise InvalidArgumentError("the name is empty", "model", "None is the default model")
     utf8(path, "model")
     return path
+
+
+def adapter_paths(adapters: Any) -> dict[str, str]:
+    """Files of adapters by name."""
+    if not isinstance(adapters, Mapping):
+        raise TypeError("adapters: expected a mapping of names to paths, got "
+                        f"{type(adapters).__name__}")
+    out = {}
+    for name, path in adapters.items():
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"adapters: expected paths, got {type(path).__name__}")
+        found = os.fspath(path)
+        if not isinstance(found, str):
+            raise TypeError("adapters: expected paths of str, got bytes")
+        utf8(found, "adapters")
+        out[adapter_name(name)] = found
+    return out
 
 
 def count(value: Optional[int], name: str) -> Optional[int]:

@@ -60,6 +60,13 @@ def token_ids(value: Any, name: str) -> list[int]:
     return [integer(each, name) for each in value]
 
 
+def adapter_name(value: object) -> str:
+    """It, if it is a str."""
+    if not isinstance(value, str):
+        raise _wrong("adapters", "names that are str", value)
+    return value
+
+
 def utf8(value: str, name: str) -> bytes:
     """In UTF-8; half a surrogate pair is an InvalidArgumentError."""
     try:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _life, _native
 from ._arguments import (
+    adapter_paths,
     count,
     is_one_prompt,
     messages_json,
@@ -51,6 +52,9 @@ class LLM:
         kv_tokens: Tokens that the cache holds for all requests together. None: as many as
             `max_sequences` of them can have, or half of the memory that is free.
         kv_bytes: The same in bytes.
+        quantize: What weights of 16 and 32 bits become while they are loaded: "q8_0", "q4_k", ...
+        adapters: LoRA adapters by name: GGUF files, or directories with adapter_config.json. What
+            uses them says so, by `SamplingParams.adapters`.
         kv_type: The type of cached keys and values: "q12", "q8", "f16", "f32".
         isa: The instruction set of the kernels. None: $HEADRACE_ISA, else the best of the machine.
         pin: Keep each thread on a processor of its own.
@@ -91,6 +95,8 @@ class LLM:
         max_sequences: int = 16,
         kv_tokens: Optional[int] = None,
         kv_bytes: Optional[int] = None,
+        quantize: Optional[str] = None,
+        adapters: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None,
         kv_type: Optional[str] = None,
         isa: Optional[str] = None,
         pin: bool = False,
@@ -115,13 +121,15 @@ class LLM:
                   "max_logprobs": max_logprobs,
                   "max_wait_ms": max_wait_ms, "aging_ms": aging_ms}
         flags = {"pin": pin, "pack": pack, "full_head": full_head, "prefix_cache": prefix_cache}
-        texts = {"kv_type": kv_type, "isa": isa, "chat_template": chat_template,
+        texts = {"quantize": quantize, "kv_type": kv_type, "isa": isa, "chat_template": chat_template,
                  "pre_tokenizer": pre_tokenizer, "name": name}
         options: dict[str, Any] = {key: count(value, key) for key, value in counts.items()}
         options.update({key: flag(value, key) for key, value in flags.items()})
         options.update({key: text(value, key) for key, value in texts.items()})
         if max_slowdown is not None:
             options["max_slowdown"] = real(max_slowdown, "max_slowdown")
+        if adapters is not None:
+            options["adapters"] = adapter_paths(adapters)
         self._native = _native.Model(path_of(model, progress), options)
         self._is_closed = False
         _life.watch(self)

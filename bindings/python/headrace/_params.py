@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any, Mapping, NoReturn, Optional, Sequence, Union
+from typing import Any, Mapping, NoReturn, Optional, Sequence, TypeVar, Union
 
 from . import _native
-from ._check import flag, integer, is_sequence, real, token_ids, utf8
+from ._check import adapter_name, flag, integer, is_sequence, real, token_ids, utf8
 from ._errors import OutOfRangeError
 
 _REALS = ("temperature", "top_p", "min_p", "typical_p", "repetition_penalty", "presence_penalty",
@@ -18,7 +18,10 @@ _COUNTS = ("top_k", "penalty_last_n", "dry_allowed_length", "dry_penalty_last_n"
 _FLAGS = ("ignore_eos", "use_prefix_cache")
 
 
-class _Bias(dict[int, float]):
+_Key = TypeVar("_Key")
+
+
+class _Fixed(dict[_Key, float]):
     """A dict that stays as it is, so that parameters can be keys."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
@@ -31,7 +34,15 @@ class _Bias(dict[int, float]):
         return hash(frozenset(self.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Bias, (dict(self),)
+        return type(self), (dict(self),)
+
+
+class _Bias(_Fixed[int]):
+    pass
+
+
+class _Strengths(_Fixed[str]):
+    pass
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,9 @@ class SamplingParams:
     prompt_logprobs: Optional[int] = None
     """The same of the prompt's tokens."""
 
+    adapters: Mapping[str, float] = field(default_factory=dict)
+    """LoRA adapters that the model was opened with, by name, and how strong each is: 1 is as it was
+    trained."""
     priority: int = 0
     """-8 to 8; smaller is served first."""
     timeout: Optional[float] = None
@@ -138,6 +152,12 @@ class SamplingParams:
         bias = {integer(key, "logit_bias"): real(value, "logit_bias")
                 for key, value in self.logit_bias.items()}
         object.__setattr__(self, "logit_bias", _Bias(bias))
+        if not isinstance(self.adapters, Mapping):
+            raise TypeError("adapters: expected a mapping of names to numbers, got "
+                            f"{type(self.adapters).__name__}")
+        strengths = {adapter_name(key): real(value, "adapters")
+                     for key, value in self.adapters.items()}
+        object.__setattr__(self, "adapters", _Strengths(strengths))
         object.__setattr__(self, "stop", _texts(self.stop, "stop"))
         if self.dry_sequence_breakers is not None:
             if isinstance(self.dry_sequence_breakers, str):

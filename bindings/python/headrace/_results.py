@@ -158,6 +158,8 @@ class ModelInfo:
     num_active_parameters: int
     """That a token uses: with experts fewer."""
     weight_bytes: int
+    adapters: list[str]
+    """Names of the LoRA adapters that it was opened with."""
     end_tokens: list[int]
     """Ids that end a generation."""
     has_chat_template: bool

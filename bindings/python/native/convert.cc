@@ -158,6 +158,7 @@ OpenOptions open_options_of(const py::dict& from) {
   put_item<bool>(to.pin, from, "pin");
   put_item<bool>(to.pack, from, "pack");
   put_item<bool>(to.full_head, from, "full_head");
+  put_item<std::string>(to.quantize, from, "quantize");
   put_item<std::string>(to.kv_type, from, "kv_type");
   put_item<int64_t>(to.context, from, "context");
   put_item<int64_t>(to.block_tokens, from, "block_tokens");
@@ -165,6 +166,11 @@ OpenOptions open_options_of(const py::dict& from) {
   put_item<std::string>(to.pre_tokenizer, from, "pre_tokenizer");
   put_item<std::string>(to.chat_template, from, "chat_template");
   put_item<std::string>(to.name, from, "name");
+  if (from.contains("adapters")) {
+    for (const auto& [name, path] : py::dict(from["adapters"])) {
+      to.adapters.push_back({name.cast<std::string>(), path.cast<std::string>()});
+    }
+  }
   return to;
 }
 
@@ -226,6 +232,21 @@ Request request_of(const py::handle& params, const SamplingParams& defaults) {
   to.cache_scope = from.get("cache_scope").cast<std::string>();
   to.use_prefix_cache = from.get("use_prefix_cache").cast<bool>();
   return to;
+}
+
+std::vector<AdapterUse> adapters_of(const py::handle& params, const ModelInfo& model) {
+  std::vector<AdapterUse> out;
+  for (const auto& [key, strength] : py::dict(Fields(params).get("adapters"))) {
+    const auto name = key.cast<std::string>();
+    const auto found = std::ranges::find(model.adapters, name, &AdapterInfo::name);
+    if (found == model.adapters.end()) {
+      raise_error({ErrorCode::not_found, "the model was opened with no adapter '" + name + "'",
+                   "adapters", "give it to LLM(adapters={NAME: FILE})"});
+    }
+    out.push_back({static_cast<int32_t>(found - model.adapters.begin()),
+                   float_of(strength.cast<double>())});
+  }
+  return out;
 }
 
 std::vector<std::string> breakers_of(const py::handle& params) {
@@ -290,6 +311,9 @@ py::dict info_of(const OpenedModel& opened) {
   out["context_length"] = info.context_length;
   out["vocab_size"] = info.vocab_size;
   out["num_layers"] = info.num_layers;
+  py::list adapters;
+  for (const AdapterInfo& adapter : info.adapters) adapters.append(adapter.name);
+  out["adapters"] = adapters;
   out["embedding_length"] = info.embedding_length;
   out["num_parameters"] = info.num_parameters;
   out["num_active_parameters"] = info.num_active_parameters;

@@ -35,6 +35,9 @@ EngineOptions engine_options_of(const pybind11::dict& options);
 /// SamplingParams; what is None in it is as in `defaults`.
 Request request_of(const pybind11::handle& params, const SamplingParams& defaults);
 
+/// The adapters that a request uses. Raises NotFoundError: the model has none of that name.
+std::vector<AdapterUse> adapters_of(const pybind11::handle& params, const ModelInfo& model);
+
 /// The texts of `dry_sequence_breakers`, the usual ones for None. Throws for too many, or one too
 /// long.
 std::vector<std::string> breakers_of(const pybind11::handle& params);

@@ -213,6 +213,7 @@ class PyModel {
     const auto use = value_or_raise(model_->use());
     Request request = request_of(params, model_->default_sampling());
     RunOptions options = run_options_of(params, request);
+    request.adapters = adapters_of(params, model_->engine().model());
     if (request.sampling.dry_multiplier > 0) {
       request.sampling.dry_breakers = breakers_->find(breakers_of(params)).ids;
     }

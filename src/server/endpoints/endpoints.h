@@ -25,6 +25,7 @@ void detokenize(ServerState& state, ExchangePtr exchange);
 void apply_template(ServerState& state, ExchangePtr exchange);
 void list_models(ServerState& state, ExchangePtr exchange);
 void show_model(ServerState& state, ExchangePtr exchange);
+void lora_adapters(ServerState& state, ExchangePtr exchange);
 void props(ServerState& state, ExchangePtr exchange);
 void slots(ServerState& state, ExchangePtr exchange);
 void version(ServerState& state, ExchangePtr exchange);

@@ -1,6 +1,7 @@
 // GET /v1/models and /v1/models/{name}.
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "api/json.h"
 #include "server/endpoints/endpoints.h"
@@ -26,6 +27,29 @@ api::Json model_json(const ModelEntry& entry) {
   return out;
 }
 
+/// An adapter as a model of its own, as vLLM lists it.
+api::Json adapter_json(const ModelEntry& entry, const AdapterInfo& adapter) {
+  api::Json out = model_json(entry);
+  out["id"] = adapter.name;
+  out["root"] = adapter.path;
+  out["parent"] = entry.name();
+  out["meta"]["n_params"] = adapter.num_parameters;
+  out["meta"]["size"] = adapter.weight_bytes;
+  return out;
+}
+
+/// All that a request may name.
+std::vector<api::Json> models_json(const ServerState& state) {
+  std::vector<api::Json> out;
+  for (const auto& each : state.models()->all()) {
+    out.push_back(model_json(*each));
+    for (const AdapterInfo& adapter : each->engine->model().adapters) {
+      out.push_back(adapter_json(*each, adapter));
+    }
+  }
+  return out;
+}
+
 std::string dumped(const api::Json& json) {
   return json.dump(-1, ' ', false, api::Json::error_handler_t::replace);
 }
@@ -33,17 +57,16 @@ std::string dumped(const api::Json& json) {
 }  // namespace
 
 void list_models(ServerState& state, ExchangePtr exchange) {
-  api::Json out = {{"object", "list"}, {"data", api::Json::array()}};
-  for (const auto& each : state.models()->all()) out["data"].push_back(model_json(*each));
+  const api::Json out = {{"object", "list"}, {"data", models_json(state)}};
   exchange->reply(json_reply(dumped(out)));
 }
 
 void show_model(ServerState& state, ExchangePtr exchange) {
   constexpr std::string_view kPrefix = "/v1/models/";
   const std::string name = exchange->request().path.substr(kPrefix.size());
-  for (const auto& each : state.models()->all()) {
-    if (each->name() != name) continue;
-    exchange->reply(json_reply(dumped(model_json(*each))));
+  for (const api::Json& each : models_json(state)) {
+    if (each["id"] != name) continue;
+    exchange->reply(json_reply(dumped(each)));
     return;
   }
   api::ApiError missing;
