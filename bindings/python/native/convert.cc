@@ -243,8 +243,8 @@ std::vector<AdapterUse> adapters_of(const py::handle& params, const ModelInfo& m
       raise_error({ErrorCode::not_found, "the model was opened with no adapter '" + name + "'",
                    "adapters", "give it to LLM(adapters={NAME: FILE})"});
     }
-    out.push_back({static_cast<int32_t>(found - model.adapters.begin()),
-                   float_of(strength.cast<double>())});
+    out.push_back(
+        {static_cast<int32_t>(found - model.adapters.begin()), float_of(strength.cast<double>())});
   }
   return out;
 }
