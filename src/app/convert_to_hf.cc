@@ -80,10 +80,27 @@ Result<void> check_hf_target(const Checkpoint& from, const std::string& out,
              "give the result another name");
 }
 
+Error io_fault(std::string message, const std::string& where, std::error_code error) {
+  return Error{ErrorCode::io_error, std::move(message) + ": " + error.message(), where, ""};
+}
+
+/// A directory that was not there, "<prefix>N": nobody else's is touched.
+Result<std::string> make_new_directory(const std::string& prefix) {
+  constexpr int kMost = 1000;
+  std::error_code error;
+  for (int i = 1; i <= kMost; ++i) {
+    std::string path = prefix + std::to_string(i);
+    if (fs::create_directory(path, error)) return path;
+    if (error) return io_fault("cannot make the directory", path, error);
+  }
+  return Error{ErrorCode::io_error, "there are too many directories of this kind",
+               prefix + std::to_string(kMost), "remove what earlier runs left"};
+}
+
 /// The directory while it is written; removed unless it was committed.
 class PartDirectory {
  public:
-  explicit PartDirectory(std::string out) : out_(std::move(out)), path_(out_ + ".part") {}
+  explicit PartDirectory(std::string out) : out_(std::move(out)) {}
   ~PartDirectory() {
     std::error_code ignored;
     if (!path_.empty()) fs::remove_all(path_, ignored);
@@ -91,11 +108,13 @@ class PartDirectory {
   PartDirectory(const PartDirectory&) = delete;
   PartDirectory& operator=(const PartDirectory&) = delete;
 
-  Result<void> create() const {
+  Result<void> create() {
     std::error_code error;
-    fs::remove_all(path_, error);
-    if (fs::create_directories(path_, error) && !error) return {};
-    return io_fault("cannot make the directory", path_, error);
+    const fs::path parent = fs::path(out_).parent_path();
+    if (!parent.empty()) fs::create_directories(parent, error);
+    if (error) return io_fault("cannot make the directory", parent.string(), error);
+    HEADRACE_ASSIGN(path_, make_new_directory(out_ + ".part-"));
+    return {};
   }
 
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
@@ -108,11 +127,11 @@ class PartDirectory {
 
   Result<void> commit() {
     std::error_code error;
-    const std::string old = out_ + ".old";
     const bool is_there = fs::exists(out_, error);
+    std::string old;
     if (is_there) {
-      fs::remove_all(old, error);
-      fs::rename(out_, old, error);
+      HEADRACE_ASSIGN(old, make_new_directory(out_ + ".old-"));
+      fs::rename(out_, old, error);  // which is empty
       if (error) return io_fault("cannot move the directory that is there", out_, error);
     }
     fs::rename(path_, out_, error);
@@ -127,10 +146,6 @@ class PartDirectory {
   }
 
  private:
-  static Error io_fault(std::string message, const std::string& where, std::error_code error) {
-    return Error{ErrorCode::io_error, std::move(message) + ": " + error.message(), where, ""};
-  }
-
   std::string out_;
   std::string path_;
 };
@@ -276,6 +291,10 @@ class HfDirectoryWriter {
     if (!order.empty() && rows != static_cast<int64_t>(order.size())) {
       return Error{ErrorCode::corrupt_data,
                    "expected " + std::to_string(order.size()) + " rows, as the heads have",
+                   "tensor '" + target.source->name + "'", ""};
+    }
+    if (!order.empty() && is_vector && format_traits(target.source->format).block_elements != 1) {
+      return Error{ErrorCode::unsupported, "a vector of queries or keys in blocks",
                    "tensor '" + target.source->name + "'", ""};
     }
     return TargetRows(target, bytes, order);

@@ -127,7 +127,7 @@ constexpr const char* kRules =
 
 Command convert_command() {
   Command command = described("convert", false);
-  command.summary = "Write a model as a GGUF file or a Hugging Face directory, in a type";
+  command.summary = "Write a model as a GGUF file or a directory of Hugging Face";
   command.description = std::string(
                             "Writes a model's metadata and tensors to one new GGUF file, "
                             "without a type as they are: so the parts of a split model "
