@@ -9,6 +9,7 @@ import subprocess
 
 import chat_test
 import harness
+import tiny_model
 
 ALWAYS_A = ["--temp", "0", "--logit-bias", "65=1000"]
 GREEDY = ["--temp", "0", "-n", "8", "--ignore-eos"]
@@ -116,7 +117,8 @@ class Run(Session):
         done = self.succeed("run", "-m", renamed, "--raw", "-p", self.PROMPT, *GREEDY, "--json",
                             "--session", FILE)
         self.assertEqual(done.json()["timings"]["cache_n"], len(self.PROMPT) - 1)
-        self.refused("--pre-tokenizer", "llama-bpe", words=["another tokenizer"])
+        words = self.tiny("words.gguf", extra=tiny_model.other_vocabulary())
+        self.refused(model=words, words=["another tokenizer"])
         self.refused("--kv-type", "f16", words=["'q12'", "'f16'", "--kv-type q12"])
         self.refused("--isa", "reference", "--kv-type", "q12", words=["'cpu reference'", "--isa"])
         self.refused("-c", "32", words=[f"{len(self.PROMPT) + 7} tokens", "room for 32", "-c"])

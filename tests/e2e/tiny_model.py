@@ -56,6 +56,12 @@ def vocabulary():
     return tokens, kinds
 
 
+def other_vocabulary():
+    """Metadata of a file whose first two tokens have changed places."""
+    tokens, _ = vocabulary()
+    return {"tokenizer.ggml.tokens": [tokens[1], tokens[0]] + tokens[2:]}
+
+
 def layer_shapes(layers, feed_forward):
     """(name, shape) of the tensors of layers."""
     for layer in range(layers):

@@ -875,7 +875,7 @@ class SettingsTest(ServerTest):
             self.check_refused(told, *models, *args)
         tiny = harness.model_file(self.folder, "tiny")
         other = self.folder / "other.gguf"
-        harness.tiny_model.write(other, context=CONTEXT, extra={"tokenizer.ggml.pre": "llama-bpe"})
+        harness.tiny_model.write(other, context=CONTEXT, extra=harness.tiny_model.other_vocabulary())
         served = ("-t", "1", "-m", f"a={tiny}", "-m", f"b={tiny}", "-m", f"c={other}", "--port", harness.free_port())
         self.check_refused("'d' is not served; there are a, b, c", *served, "--lighter-model", "a=d", code=1)
         self.check_refused("different tokenizers", *served, "--lighter-model", "a=c", code=1)
