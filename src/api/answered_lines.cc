@@ -21,15 +21,14 @@ Error mismatch(std::string message) {
 
 }  // namespace
 
-Result<AnsweredLines> AnsweredLines::read(InputStream& file, const std::string& model,
-                                          const std::string& fingerprint) {
+Result<AnsweredLines> AnsweredLines::read(InputStream& file, const ServedModel& model) {
   AnsweredLines out;
   std::string line;
   for (;;) {
     HEADRACE_ASSIGN(const auto outcome, file.read_line(line, kMaxLineBytes));
     if (outcome == InputStream::Line::none || outcome == InputStream::Line::unended) break;
     auto added = outcome == InputStream::Line::whole
-                     ? out.add(line, model, fingerprint)
+                     ? out.add(line, model)
                      : Result<void>(mismatch("is no line of a file of batch answers"));
     if (!added.ok()) {
       return std::move(added).error().at("line " + std::to_string(out.num_lines() + 1));
@@ -42,17 +41,16 @@ Result<AnsweredLines> AnsweredLines::read(InputStream& file, const std::string& 
   return out;
 }
 
-Result<void> AnsweredLines::add(std::string_view line, const std::string& model,
-                                const std::string& fingerprint) {
+Result<void> AnsweredLines::add(std::string_view line, const ServedModel& model) {
   auto answer = read_batch_answer(line);
   if (!answer.ok()) return mismatch(std::move(answer).error().message);
   if (!answer->model.empty()) {
-    if (answer->model != model || model_part(answer->fingerprint) != model_part(fingerprint)) {
-      return mismatch(
-          "was answered by the model " + in_quotes(answer->model) +
-          (answer->model == model ? " of another file" : ", not by " + in_quotes(model)));
+    const bool is_named = answer->model == model.name || model.find_adapter(answer->model) >= 0;
+    if (!is_named || model_part(answer->fingerprint) != model_part(model.fingerprint)) {
+      return mismatch("was answered by the model " + in_quotes(answer->model) +
+                      (is_named ? " of another file" : ", not by " + in_quotes(model.name)));
     }
-    if (answer->fingerprint != fingerprint) other_fingerprint_ = answer->fingerprint;
+    if (answer->fingerprint != model.fingerprint) other_fingerprint_ = answer->fingerprint;
   }
   Entry entry{.key = answer->key, .taken = {}, .is_taken = false};
   if (answer->custom_id) entry.taken = {digest_of(*answer->custom_id), true};

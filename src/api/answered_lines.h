@@ -8,6 +8,7 @@
 
 #include "api/batch_line.h"
 #include "api/digest.h"
+#include "api/served_model.h"
 #include "base/os/input_stream.h"
 #include "headrace/result.h"
 
@@ -19,9 +20,8 @@ class AnsweredLines {
   AnsweredLines() = default;
   /// Reads a file of answers from its beginning. A last line without a line end was cut while it
   /// was written, and does not count. Errors: those of reading; mismatch, where a line is none of
-  /// ours, or another model than that of `fingerprint` wrote it.
-  static Result<AnsweredLines> read(InputStream& file, const std::string& model,
-                                    const std::string& fingerprint);
+  /// ours, or another model wrote it: neither this one nor one of its adapters.
+  static Result<AnsweredLines> read(InputStream& file, const ServedModel& model);
 
   struct Taken {
     Digest custom_id{};  ///< digest_of() it
@@ -47,7 +47,7 @@ class AnsweredLines {
     bool is_taken = false;
   };
 
-  Result<void> add(std::string_view line, const std::string& model, const std::string& fingerprint);
+  Result<void> add(std::string_view line, const ServedModel& model);
 
   std::vector<Entry> entries_;  ///< by key
   int64_t num_left_ = 0;

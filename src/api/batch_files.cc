@@ -39,7 +39,7 @@ Result<AnsweredLines> read_answered(const std::string& input, const std::string&
                                     const ServedModel& model) {
   if (!can_go_on_with(output)) return AnsweredLines();
   HEADRACE_ASSIGN(InputStream file, InputStream::open(output));
-  auto answered = AnsweredLines::read(file, model.name, model.fingerprint);
+  auto answered = AnsweredLines::read(file, model);
   if (!answered.ok()) return std::move(answered).error().at(output);
   // What comes from a pipe can be read only once.
   std::error_code ignored;

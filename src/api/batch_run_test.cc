@@ -69,7 +69,7 @@ class BatchRun : public ::testing::Test {
     AnsweredLines answered;
     if (std::filesystem::exists(out_)) {
       HEADRACE_ASSIGN(InputStream file, InputStream::open(out_));
-      HEADRACE_ASSIGN(answered, AnsweredLines::read(file, "tiny", "test-1"));
+      HEADRACE_ASSIGN(answered, AnsweredLines::read(file, model_->model));
       HEADRACE_ASSIGN(InputStream in, InputStream::open(in_));
       HEADRACE_TRY(check_answers_of(std::move(in), model_->model.limits, answered));
     }
@@ -238,7 +238,11 @@ TEST_F(BatchRun, AnotherModelOrAFileOfAnotherKindIsRefused) {
   ASSERT_TRUE(run().ok());
   const auto read = [&](const std::string& model, const std::string& fingerprint) {
     auto file = InputStream::open(out_);
-    return AnsweredLines::read(*file, model, fingerprint);
+    ServedModel served;
+    served.name = model;
+    served.fingerprint = fingerprint;
+    served.adapters = {{.name = "its adapter", .path = "", .digest = ""}};
+    return AnsweredLines::read(*file, served);
   };
   EXPECT_TRUE(read("tiny", "other-1").ok());
   EXPECT_EQ(read("tiny", "other-1")->other_fingerprint(), "test-1");

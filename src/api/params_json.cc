@@ -1,6 +1,7 @@
 // See params_json.h.
 #include "api/params_json.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -188,19 +189,21 @@ Result<void> read_adapter(const Json& entry, const std::string& path, const Para
   const auto id = entry.find("id");
   if (id == entry.end()) return missing_value(path + ".id", "the number of an adapter");
   AdapterUse use;
-  const auto& names = context.adapters;
+  const auto& all = context.adapters;
   const auto number = whole_number(*id);
-  const auto named = std::ranges::find(names, id->is_string() ? id->get<std::string>() : "");
-  if (number && *number >= 0 && *number < static_cast<int64_t>(names.size())) {
+  const auto named =
+      std::ranges::find(all, id->is_string() ? id->get<std::string>() : "", &ServedAdapter::name);
+  if (number && *number >= 0 && *number < static_cast<int64_t>(all.size())) {
     use.adapter = static_cast<int32_t>(*number);
-  } else if (id->is_string() && named != names.end()) {
-    use.adapter = static_cast<int32_t>(named - names.begin());
+  } else if (id->is_string() && named != all.end()) {
+    use.adapter = static_cast<int32_t>(named - all.begin());
   } else {
     const std::string known =
-        names.empty() ? "there is none: open the model with --lora FILE"
-                      : "there are " + std::to_string(names.size()) + " (GET /lora-adapters)";
+        all.empty() ? "there is none: open the model with --lora FILE"
+                    : "there are " + std::to_string(all.size()) + " (GET /lora-adapters)";
     return Error{ErrorCode::invalid_argument, "no such adapter; " + known, path + ".id", ""};
   }
+  use.strength = all[static_cast<size_t>(use.adapter)].strength;
   if (const auto scale = entry.find("scale"); scale != entry.end()) {
     constexpr double kMost = 1000;
     if (!scale->is_number() || std::abs(scale->get<double>()) > kMost) {

@@ -8,6 +8,7 @@
 #include "api/fields.h"
 #include "api/generation_params.h"
 #include "api/limits.h"
+#include "api/served_model.h"
 #include "text/breaker_tokens.h"
 
 namespace headrace::api {
@@ -18,7 +19,7 @@ struct ParamsContext {
   StopParams stop;
   int64_t vocab_size = 0;
   bool may_stream = true;
-  std::vector<std::string> adapters{};                         ///< names, by their index
+  std::vector<ServedAdapter> adapters{};                       ///< by their index
   std::vector<std::string> dry_breakers = default_breakers();  ///< where a request says nothing
   std::shared_ptr<const BreakerFinder> breakers;               ///< null: texts break nothing
 };

@@ -65,10 +65,8 @@ Error of_messages(Error error, const std::string& field) {
   return error;
 }
 
-std::vector<std::string> adapter_names(const ServedModel& model) {
-  std::vector<std::string> out;
-  for (const ServedAdapter& adapter : model.adapters) out.push_back(adapter.name);
-  return out;
+AdapterUse use_of(const ServedModel& model, int32_t adapter) {
+  return {adapter, model.adapters[static_cast<size_t>(adapter)].strength};
 }
 
 }  // namespace
@@ -79,7 +77,7 @@ ParamsContext params_context(const ServedModel& model) {
           .stop = model.stop,
           .vocab_size = model.vocab_size,
           .may_stream = model.may_stream,
-          .adapters = adapter_names(model),
+          .adapters = model.adapters,
           .dry_breakers = model.dry_breakers,
           .breakers = model.breakers != nullptr
                           ? model.breakers
@@ -94,9 +92,15 @@ Result<void> check_model(const ServedModel& model, PreparedRequest& out) {
   const std::string& asked = out.params.model;
   const int32_t adapter = model.find_adapter(asked);
   if (!out.params.adapters) {
-    out.params.adapters = adapter >= 0 ? std::vector{AdapterUse{adapter}} : model.default_adapters;
+    out.params.adapters =
+        adapter >= 0 ? std::vector{use_of(model, adapter)} : model.default_adapters;
   }
-  if (adapter >= 0) out.answers_as = asked;
+  if (adapter >= 0) {
+    out.answers_as = asked;
+    if (*out.params.adapters != std::vector{use_of(model, adapter)}) {
+      out.warnings.push_back("lora: chooses other adapters than model does, and is what counts");
+    }
+  }
   if (asked.empty() || asked == model.name || adapter >= 0) return {};
   if (!model.answers_any_name) {
     return Error{ErrorCode::not_found,

@@ -22,6 +22,7 @@ struct ServedAdapter {
   std::string name;
   std::string path;
   std::string digest;
+  float strength = 1.0F;  ///< where a request says none
 };
 
 struct ServedModel {

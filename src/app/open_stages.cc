@@ -12,6 +12,7 @@
 #include "app/weight_needs.h"
 #include "backend/cpu/cpu_backend.h"
 #include "base/os/system_limits.h"
+#include "base/saturating.h"
 #include "model/adapters/open_adapter.h"
 #include "model/registry.h"
 
@@ -182,7 +183,8 @@ std::string name_of_model(const std::string& path) {
 std::string name_of_adapter(const std::string& path) {
   const fs::path name = fs::path(path).filename();
   const bool is_part = name == "adapter_model.safetensors" || name == "adapter_config.json";
-  return name_of_model(is_part ? fs::absolute(path).parent_path().string() : path);
+  std::error_code ignored;
+  return name_of_model(is_part ? fs::absolute(path, ignored).parent_path().string() : path);
 }
 
 Result<void> open_adapters(const OpenOptions& options, OpenedModel& opened,
@@ -280,7 +282,11 @@ Result<ModelOpening> begin_opening(const std::string& path, const OpenOptions& o
   opening.config = std::move(recognized.config);
   opening.num_threads = num_threads_of(options, opened.warnings);
   opening.needs = needs_of(opened, opening.config, opening.num_threads);
-  for (const Adapter& adapter : opening.adapters) opening.needs.weight_bytes += adapter.num_bytes();
+  for (const Adapter& adapter : opening.adapters) {
+    opening.needs.weight_bytes += adapter.packed_bytes();
+    opening.needs.scratch_bytes =
+        saturating_add(opening.needs.scratch_bytes, adapter.step_bytes(opening.needs.chunk_tokens));
+  }
   return opening;
 }
 

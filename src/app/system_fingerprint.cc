@@ -33,6 +33,10 @@ std::string system_fingerprint(const OpenedModel& model, std::string_view versio
     for (const int64_t dim : tensor.shape) add(sum, std::to_string(dim));
     add_sample(sum, tensor.data);
   }
+  for (const AdapterUse& use : model.adapters) {
+    add(sum, model.model->info().adapters[static_cast<size_t>(use.adapter)].digest);
+    add(sum, std::to_string(use.strength));
+  }
   return "hr-" + std::string(version) + "-" + std::string(isa_name(model.isa)) + "-" +
          std::string(kv_type_name(model.kv_type)) + "-" + sum.finish().substr(0, 12);
 }

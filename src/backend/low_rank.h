@@ -30,10 +30,12 @@ struct AdapterRows {
 /// for what is computed on the way.
 struct AdapterStep {
   std::span<const AdapterRows> rows{};  ///< a row that is in several gets the sum, in this order
-  Tensor low{};                         ///< [rows, kMostAdapted * the largest rank]
+  Tensor low{};                         ///< [rows, the ranks of the products of one input together]
   Tensor added{};                       ///< [rows, the largest number of outputs]
 };
 
+/// A row has at most so many adapters.
+inline constexpr int64_t kMaxAdaptersOfRow = 16;
 /// So many products with adapters may share an input.
 inline constexpr int64_t kMostAdapted = 3;
 

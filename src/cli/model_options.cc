@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/cpu_features.h"
@@ -30,8 +31,9 @@ Option in_group(Option option) {
 AdapterFile adapter_file(std::string text) {
   AdapterFile out;
   const size_t sign = text.find('=');
+  std::error_code ignored;
   // A file that is there wins over a name.
-  if (sign != text.npos && sign > 0 && !std::filesystem::exists(text)) {
+  if (sign != text.npos && sign > 0 && !std::filesystem::exists(text, ignored)) {
     out.name = text.substr(0, sign);
     text.erase(0, sign + 1);
   }

@@ -24,8 +24,10 @@ api::ServedModel served_model(const OpenedModel& opened, SamplingParams sampling
   served.normalizes = info.normalizes;
   served.embedding_length = info.embedding_length;
   served.num_classes = info.num_classes;
-  for (const AdapterInfo& adapter : info.adapters) {
-    served.adapters.push_back({adapter.name, adapter.path, adapter.digest});
+  for (size_t i = 0; i < info.adapters.size(); ++i) {
+    const AdapterInfo& adapter = info.adapters[i];
+    served.adapters.push_back(
+        {adapter.name, adapter.path, adapter.digest, opened.adapters[i].strength});
   }
   served.default_adapters = opened.adapters;
   served.sampling = std::move(sampling);

@@ -59,6 +59,7 @@ BackendRunner::BackendRunner(Model& model, const BackendRunnerOptions& options,
       }),
       sampler_(model.backend(), max_logit_rows_, model.info().vocab_size) {
   model_.reserve(options.max_step_rows, max_logit_rows_);
+  static_assert(kMaxRequestAdapters == kMaxAdaptersOfRow);
   if (!model.info().adapters.empty()) {
     adapters_.reserve(static_cast<size_t>(options.max_step_rows) * kMaxRequestAdapters);
   }

@@ -24,7 +24,9 @@ class FallbackEngine final : public Engine {
       : first_(std::move(first)), lighter_(std::move(lighter)), for_all_(for_all) {}
 
   Result<Stream> submit(Request request) override {
-    if (!for_all_ && !request.may_use_lighter_model) return first_->submit(std::move(request));
+    const bool may_fall_back = for_all_ || request.may_use_lighter_model;
+    // The lighter model's adapters are others.
+    if (!may_fall_back || !request.adapters.empty()) return first_->submit(std::move(request));
     auto stream = first_->submit(request);
     if (stream.ok() || !is_want_of_room(stream.error())) return stream;
     auto second = lighter_->submit(std::move(request));

@@ -282,6 +282,12 @@ TEST_F(AdapterTest, RequestsChooseTheirOwn) {
       }
     }
   }
+  // A scope that looks like another's.
+  const ModelInfo& info = model->info();
+  const std::vector<AdapterUse> first = {{0, 1}};
+  EXPECT_EQ(prefix_scope("1:a", {}, info), "1:a");
+  EXPECT_NE(prefix_scope("", first, info), prefix_scope("x", first, info));
+  EXPECT_NE(prefix_scope("", std::vector<AdapterUse>{{0, 2}}, info), prefix_scope("", first, info));
   Request wrong = request_of(0);
   wrong.adapters = {{2, 1}};
   EXPECT_EQ(engine->submit(wrong).error().where, "adapters");
@@ -305,6 +311,9 @@ TEST_F(AdapterTest, ScalesAreThoseOfPeft) {
   const json own = {{"alpha_pattern", {{"self_attn.q_proj", 9}}}};
   EXPECT_FLOAT_EQ(scale_of(own, "blk.0.attn_q"), 3.0F);
   EXPECT_FLOAT_EQ(scale_of(own, "blk.0.attn_k"), 2.0F);
+  const json twice = {
+      {"alpha_pattern", {{"self_attn.q_proj", 9}, {"layers.0.self_attn.q_proj", 9}}}};
+  EXPECT_FLOAT_EQ(scale_of(twice, "blk.0.attn_q"), 3.0F);
 }
 
 TEST_F(AdapterTest, NamesAreKnownOfEveryDecoder) {
@@ -353,6 +362,13 @@ TEST_F(AdapterTest, WhatIsNoAdapterOfThisModelIsRefused) {
   EXPECT_TRUE(has(peft_error({{"modules_to_save", {"lm_head"}}}, fine), "modules_to_save"));
   EXPECT_TRUE(has(peft_error({{"lora_alpha", "much"}}, fine), "lora_alpha"));
   EXPECT_TRUE(has(peft_error({{"alpha_pattern", {{"q.*", 1}}}}, fine), "patterns"));
+  EXPECT_TRUE(has(peft_error({{"alpha_pattern", {{"q_proj", 1}, {"self_attn.q_proj", 2}}}}, fine),
+                  "several numbers"));
+  EXPECT_TRUE(has(peft_error({{"lora_alpha", 1e300}}, fine), "scale"));
+  EXPECT_TRUE(has(peft_error({{"alora_invocation_tokens", {1, 2}}}, fine), "alora"));
+  EXPECT_TRUE(has(peft_error({{"layer_replication", {{0, 1}}}}, fine), "layer_replication"));
+  EXPECT_TRUE(has(peft_error({{"init_lora_weights", "pissa_niter_4"}}, fine), "init_lora_weights"));
+  EXPECT_EQ(peft_error({{"init_lora_weights", true}}, fine), "no error");
   auto wide = fine;
   wide[0].cols = 40;
   EXPECT_TRUE(has(peft_error({{"base_model_name_or_path", "org/other"}}, wide), "org/other"));
@@ -406,6 +422,21 @@ TEST_F(AdapterTest, DamagedFilesGiveOneLine) {
     bytes[random() % std::min(header, bytes.size())] = static_cast<char>(random());
     text[random() % text.size()] = static_cast<char>(random());
     read(i % 2 == 0 ? text : config, bytes);
+  }
+
+  const auto checkpoint = checkpoint_of(test::tiny_model({}));
+  std::ifstream file(write_gguf(llama_changes(1), 6), std::ios::binary);
+  const std::string gguf((std::istreambuf_iterator<char>(file)), {});
+  for (int i = 0; i < 500; ++i) {
+    std::string bytes = gguf.substr(0, i % 2 == 0 ? gguf.size() : 1 + random() % (gguf.size() - 1));
+    for (int j = 0; j < 3; ++j) {
+      char& byte = bytes[random() % std::min<size_t>(1500, bytes.size())];
+      byte = static_cast<char>(byte ^ (1 << (random() % 8)));
+    }
+    std::ofstream(path("mutant.gguf"), std::ios::binary) << bytes;
+    const auto adapter = open_adapter(path("mutant.gguf"), "x", *checkpoint);
+    const std::string text = adapter.ok() ? "" : adapter.error().to_string();
+    EXPECT_EQ(text.find('\n'), std::string::npos);
   }
 }
 

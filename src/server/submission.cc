@@ -37,7 +37,10 @@ Result<Submission> submit(ModelEntry& model, std::shared_ptr<const api::Prepared
   auto streams = submit_to(*model.engine, *request);
   if (streams.ok()) return Submission{&model, std::move(request), std::move(streams).value()};
   const bool is_allowed = model.lighter_for_all || request->params.may_use_lighter_model;
-  if (!is_allowed || !is_want_of_room(streams.error())) return std::move(streams).error();
+  // The lighter model's adapters are others.
+  const bool has_adapters = request->params.adapters && !request->params.adapters->empty();
+  if (!is_allowed || has_adapters || !is_want_of_room(streams.error()))
+    return std::move(streams).error();
   for (ModelEntry* lighter = model.lighter; lighter != nullptr; lighter = lighter->lighter) {
     auto second = submit_to(*lighter->engine, *request);
     if (!second.ok()) continue;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """LoRA adapters: by the command line and by the server, several at once, chosen per request."""
+import json
 import pathlib
 
 import harness
@@ -46,6 +47,22 @@ class Lora(harness.HeadraceTest):
         self.assertEqual(again.code, 1)
         self.assertIn("kept.session", again.err.decode())
         self.answer("--lora", self.first, "--session", kept)
+
+    def test_a_batch_goes_on_with_its_adapters_alone(self):
+        lines = self.model.with_name("lines.jsonl")
+        body = {"prompt": "hello", "max_tokens": 4}
+        lines.write_text("".join(json.dumps({"custom_id": name, "method": "POST", "url": "/v1/completions",
+                                             "body": body | {"model": name}}) + "\n"
+                                 for name in ("tiny", "first")))
+        out = self.model.with_name("answers.jsonl")
+        run = lambda adapter: self.run_headrace("batch", "-m", self.model, "--lora", f"first={adapter}", lines, out)
+        self.assertEqual(run(self.first).code, 0)
+        models = [json.loads(line)["response"]["body"]["model"] for line in out.read_text().splitlines()]
+        self.assertEqual(sorted(models), ["first", "tiny"])
+        self.assertEqual(run(self.first).code, 0)
+        other = run(self.second)
+        self.assertNotEqual(other.code, 0)
+        self.assertIn("another file", other.err.decode())
 
     def test_what_does_not_fit_is_refused(self):
         wide = write_adapter(self.model.with_name("wide"), 1, embedding=72)

@@ -58,6 +58,21 @@ class Lora(ServerTest):
                                                  "ignore_eos": True, "lora": [{"id": 0, "scale": 1}]}).json()
         self.assertEqual(llama["content"], one)
 
+    def test_a_salt_is_no_adapter(self):
+        digest = self.completion(model="one")  # what it computed is in the cache
+        self.assertEqual(digest["model"], "one")
+        plain = self.text(model="tiny")
+        self.assertEqual(self.text(model="tiny", cache_salt="\0" + "0" * 32 + " 1065353216"), plain)
+
+    def test_the_strength_of_the_command_line(self):
+        server = self.start("tiny", "--lora-scaled", f"half={self.files[0]}:0.5")
+        post = lambda **body: server.post("/v1/completions", {"prompt": "hello there", **GREEDY, **body}).json()
+        half = self.text(lora=[{"id": 0, "scale": 0.5}])
+        self.assertEqual(post(model="half")["choices"][0]["text"], half)
+        self.assertEqual(post(lora=[{"id": "half"}])["choices"][0]["text"], half)
+        both = post(model="half", lora=[])
+        self.assertTrue(any(each.startswith("lora") for each in both["warnings"]), both)
+
     def test_company_changes_nothing(self):
         bodies = [{"model": "tiny"}, {"model": "one"}, {"model": "second"}, {"lora": [{"id": 0}, {"id": 1}]}]
         alone = [self.text(**body) for body in bodies]

@@ -77,7 +77,7 @@ void AdapterLoader::attach(const std::string& name, const AdaptedPart& part, Lin
     linear.adapters.resize(adapters_.size());
     linear.adapters[i] = *packed;
     linear.adapter_step = part.makes_logits ? memory_->of_logit_rows() : memory_->of_rows();
-    memory_->expect(pair->rank(), part.rows);
+    memory_->expect(pair->rank(), part.rows, part.makes_logits);
   }
 }
 

@@ -4,17 +4,26 @@
 namespace headrace {
 
 void AdapterMemory::reserve(Backend& backend, int64_t max_rows, int64_t max_logit_rows) {
-  const int64_t rows = std::max(max_rows, max_logit_rows);
-  if (largest_rank_ == 0 || rows <= max_rows_) return;
-  low_ = backend.allocate(DType::f32, rows, kMostAdapted * largest_rank_);
-  added_ = backend.allocate(DType::f32, rows, most_outputs_);
-  backend.reserve_rows(rows, largest_rank_);
-  for (AdapterStep* step : {&rows_step_, &logits_step_}) {
-    step->low = low_.view();
-    step->added = added_.view();
+  if (largest_rank_ == 0) return;
+  if (max_rows > max_rows_) {
+    low_ = backend.allocate(DType::f32, max_rows, kMostAdapted * largest_rank_);
+    added_ = backend.allocate(DType::f32, max_rows, most_outputs_);
+    backend.reserve_rows(max_rows, largest_rank_);
+    max_rows_ = max_rows;
   }
-  logit_rows_.reserve(static_cast<size_t>(rows));
-  max_rows_ = rows;
+  if (max_logit_rows > max_logit_rows_) {
+    added_logits_ = backend.allocate(DType::f32, max_logit_rows, most_logits_);
+    low_logits_ =
+        backend.allocate(DType::f32, max_logit_rows, most_logits_ > 0 ? largest_rank_ : 0);
+    backend.reserve_rows(max_logit_rows, largest_rank_);
+    max_logit_rows_ = max_logit_rows;
+  }
+  // As many as begin_step may be given: each row with the most adapters.
+  logit_rows_.reserve(static_cast<size_t>(max_logit_rows_) * kMaxAdaptersOfRow);
+  rows_step_.low = low_.view();
+  rows_step_.added = added_.view();
+  logits_step_.low = low_logits_.view();
+  logits_step_.added = added_logits_.view();
 }
 
 void AdapterMemory::begin_step(std::span<const AdapterRows> rows,

@@ -13,10 +13,12 @@ namespace headrace {
 
 class AdapterMemory {
  public:
-  /// That a product of so many outputs may get something of this rank added.
-  void expect(int64_t rank, int64_t outputs) {
+  /// That a product of so many outputs may get something of this rank added; it has the rows with
+  /// logits, or all.
+  void expect(int64_t rank, int64_t outputs, bool makes_logits) {
     largest_rank_ = std::max(largest_rank_, rank);
-    most_outputs_ = std::max(most_outputs_, outputs);
+    int64_t& most = makes_logits ? most_logits_ : most_outputs_;
+    most = std::max(most, outputs);
   }
 
   /// For steps of that many rows; never shrinks. Throws std::bad_alloc.
@@ -32,8 +34,10 @@ class AdapterMemory {
  private:
   int64_t largest_rank_ = 0;
   int64_t most_outputs_ = 0;
+  int64_t most_logits_ = 0;
   int64_t max_rows_ = 0;
-  Buffer low_, added_;
+  int64_t max_logit_rows_ = 0;
+  Buffer low_, added_, low_logits_, added_logits_;
   std::vector<AdapterRows> logit_rows_;  ///< of the step
   AdapterStep rows_step_, logits_step_;
 };

@@ -79,8 +79,10 @@ Result<Adapter> open_gguf_adapter(const std::string& path, std::string_view arch
     if (halves.b == nullptr) return lacks_half(weight, ".weight.lora_b");
     AdapterPair pair{.weight = weight, .a = *halves.a, .b = *halves.b};
     // Without alpha what is added is added as it is.
-    const bool is_scaled = alpha != 0 && !pair.a.shape.empty() && pair.a.shape.front() > 0;
-    if (is_scaled) pair.scale = static_cast<float>(alpha / static_cast<double>(pair.rank()));
+    HEADRACE_TRY(check_pair(pair));
+    if (alpha != 0) {
+      HEADRACE_ASSIGN(pair.scale, scale_of(alpha, static_cast<double>(pair.rank())));
+    }
     HEADRACE_TRY(add_pair(adapter, std::move(pair)));
   }
   HEADRACE_TRY(checkpoint->check_whole());

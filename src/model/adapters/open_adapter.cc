@@ -2,6 +2,8 @@
 #include "model/adapters/open_adapter.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "checkpoint/quote_name.h"
@@ -19,7 +21,15 @@ Result<void> check_matrix(const CheckpointTensor& tensor) {
 
 }  // namespace
 
-Result<void> add_pair(Adapter& adapter, AdapterPair pair) {
+Result<float> scale_of(double alpha, double by) {
+  const double scale = alpha / by;
+  if (std::abs(scale) <= std::numeric_limits<float>::max()) return static_cast<float>(scale);
+  return Error{ErrorCode::corrupt_data,
+               "the scale, " + std::to_string(scale) + ", is no number that can be used", "alpha",
+               ""};
+}
+
+Result<void> check_pair(const AdapterPair& pair) {
   HEADRACE_TRY(check_matrix(pair.a));
   HEADRACE_TRY(check_matrix(pair.b));
   if (pair.b.shape[1] != pair.a.shape[0]) {
@@ -29,6 +39,10 @@ Result<void> add_pair(Adapter& adapter, AdapterPair pair) {
                      std::to_string(pair.b.shape[1]),
                  "tensor " + quote_name(pair.b.name), ""};
   }
+  return {};
+}
+
+Result<void> add_pair(Adapter& adapter, AdapterPair pair) {
   const auto place = std::ranges::lower_bound(adapter.pairs, pair.weight, {}, &AdapterPair::weight);
   if (place != adapter.pairs.end() && place->weight == pair.weight) {
     return Error{ErrorCode::corrupt_data, "changes a weight that another tensor changes too",

@@ -34,8 +34,12 @@ using AdapterCopies = std::deque<std::vector<std::byte>>;
 Result<Adapter> read_peft_adapter(std::string_view config, std::span<const std::byte> weights,
                                   std::string_view architecture, AdapterCopies& copies);
 
-/// The weight's pair, with its shapes checked and its place in `adapter` by name. Errors:
-/// corrupt_data (no matrices, ranks that differ, a weight twice).
+/// Whether both are matrices of one rank. Errors: corrupt_data.
+Result<void> check_pair(const AdapterPair& pair);
+/// alpha / by. Error: corrupt_data, where that is no finite number of 32 bits.
+Result<float> scale_of(double alpha, double by);
+
+/// Takes a pair that was checked to its place by name. Error: corrupt_data (a weight twice).
 Result<void> add_pair(Adapter& adapter, AdapterPair pair);
 
 /// Of a weight of which one of the two tensors is missing.

@@ -50,18 +50,22 @@ class Scales {
     return out;
   }
 
-  float of(std::string_view module, int64_t rank) const {
-    double alpha = alpha_;
-    for (const auto& [name, own] : own_alphas_) {
+  /// Error: two names with different numbers fit, of which the file's order would choose.
+  Result<float> of(std::string_view module, int64_t rank) const {
+    std::optional<double> own;
+    for (const auto& [name, alpha] : own_alphas_) {
       const bool is_named = module == name || (module.ends_with(name) &&
                                                module[module.size() - name.size() - 1] == '.');
-      if (is_named) {
-        alpha = own;
-        break;  // the first that fits
+      if (!is_named) continue;
+      if (own && *own != alpha) {
+        return Error{ErrorCode::unsupported,
+                     "several numbers fit the module " + quote_name(std::string(module)),
+                     std::string(kConfigFile) + ": alpha_pattern", "name each module whole"};
       }
+      own = alpha;
     }
     const auto by = static_cast<double>(rank);
-    return static_cast<float>(alpha / (is_rooted_ ? std::sqrt(by) : by));
+    return scale_of(own.value_or(alpha_), is_rooted_ ? std::sqrt(by) : by);
   }
 
  private:
@@ -75,6 +79,15 @@ void refuse_unless(const HfConfig& config, std::string_view key, bool is_fine,
   if (!is_fine) config.fail(key, std::string(what) + " are not built in", ErrorCode::unsupported);
 }
 
+/// PiSSA, OLoRA, CorDA and the like take something out of the model's weights when training begins:
+/// what they add belongs to what was left.
+bool starts_from_other_weights(const HfConfig& config) {
+  if (!config.is_text("init_lora_weights")) return false;
+  const std::string way = config.text("init_lora_weights").value_or("");
+  return way.starts_with("pissa") || way == "olora" || way == "corda" || way == "loftq" ||
+         way == "lora_ga";
+}
+
 Result<void> check_peft_kind(const HfConfig& config) {
   const std::string kind = config.text("peft_type").value_or("");
   if (kind != "LORA") {
@@ -85,6 +98,14 @@ Result<void> check_peft_kind(const HfConfig& config) {
   refuse_unless(config, "bias", bias == "none", "changes of biases");
   refuse_unless(config, "lora_bias", !config.boolean("lora_bias").value_or(false), "biases");
   refuse_unless(config, "use_dora", !config.boolean("use_dora").value_or(false), "DoRA adapters");
+  refuse_unless(config, "use_qalora", !config.boolean("use_qalora").value_or(false),
+                "QALoRA adapters");
+  refuse_unless(config, "alora_invocation_tokens", !config.has("alora_invocation_tokens"),
+                "adapters that begin at a token");
+  refuse_unless(config, "layer_replication", !config.has("layer_replication"),
+                "models with repeated layers");
+  refuse_unless(config, "init_lora_weights", !starts_from_other_weights(config),
+                "adapters of a model whose own weights they changed");
   refuse_unless(config, "modules_to_save", config.texts("modules_to_save").empty(),
                 "modules that are replaced whole");
   if (config.error()) return *config.error();
@@ -162,19 +183,22 @@ std::string weight_of(std::span<const HfName> rules, const std::string& module) 
   return place->gguf.substr(0, place->gguf.size() - kEnding.size());
 }
 
-/// The names of the architecture's tensors, whatever its config says.
+/// The names of an architecture's tensors, whatever its config says. Several architectures of
+/// Hugging Face may share one of GGUF's.
 Result<std::vector<HfName>> rules_of(std::string_view architecture) {
-  const Architecture* const found = find_architecture(architecture);
-  if (found == nullptr || found->read_hf == nullptr) {
-    return Error{ErrorCode::unsupported,
-                 "adapters of this kind for " + quote_name(std::string(architecture)) +
-                     " models are not built in",
-                 "", "convert it to GGUF"};
+  std::vector<HfName> rules;
+  for (const Architecture* found : architectures()) {
+    if (found->gguf_name != architecture || found->read_hf == nullptr) continue;
+    HEADRACE_ASSIGN(HfConfig empty, HfConfig::parse("{}", "config.json"));
+    HfModel model(std::move(empty), architecture);
+    found->read_hf(model);
+    rules.insert(rules.end(), model.names().begin(), model.names().end());
   }
-  HEADRACE_ASSIGN(HfConfig empty, HfConfig::parse("{}", "config.json"));
-  HfModel model(std::move(empty), architecture);
-  found->read_hf(model);
-  return std::vector<HfName>(model.names().begin(), model.names().end());
+  if (!rules.empty()) return rules;
+  return Error{ErrorCode::unsupported,
+               "adapters of this kind for " + quote_name(std::string(architecture)) +
+                   " models are not built in",
+               "", "convert it to GGUF"};
 }
 
 Result<void> add_pairs(std::span<const StoredTensor> stored, std::string_view architecture,
@@ -194,7 +218,8 @@ Result<void> add_pairs(std::span<const StoredTensor> stored, std::string_view ar
     }
     HEADRACE_ASSIGN(pair.a, read_tensor(*halves.a, copies));
     HEADRACE_ASSIGN(pair.b, read_tensor(*halves.b, copies));
-    if (!pair.a.shape.empty()) pair.scale = scales.of(module, pair.rank());
+    HEADRACE_TRY(check_pair(pair));
+    HEADRACE_ASSIGN(pair.scale, scales.of(module, pair.rank()));
     HEADRACE_TRY(add_pair(adapter, std::move(pair)));
   }
   return {};

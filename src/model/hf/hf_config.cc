@@ -75,6 +75,11 @@ bool HfConfig::is_object(std::string_view key) const {
   return value != nullptr && value->is_object();
 }
 
+bool HfConfig::is_text(std::string_view key) const {
+  const auto value = find(key);
+  return value != nullptr && value->is_string();
+}
+
 HfConfig HfConfig::object(std::string_view key) const {
   auto value = find(key);
   HfConfig out;

@@ -24,6 +24,7 @@ class HfConfig {
   /// Present, if only as null.
   bool names(std::string_view key) const;
   bool is_object(std::string_view key) const;
+  bool is_text(std::string_view key) const;
   /// The object of that name, or an empty one. Errors of its keys are kept by this config.
   HfConfig object(std::string_view key) const;
   /// The names of this object's members, in order.
