@@ -2,7 +2,6 @@
 // "base_model.model.<module>.lora_A.weight" and ".lora_B.weight".
 #include <cmath>
 #include <deque>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "checkpoint/quote_name.h"
 #include "checkpoint/safetensors_file.h"
 #include "model/adapters/open_adapter.h"
+#include "model/hf/hf_checkpoint.h"
 #include "model/hf/hf_config.h"
 #include "model/hf/hf_names.h"
 #include "model/hf/hf_tensor.h"
@@ -20,8 +20,6 @@
 
 namespace headrace {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "adapter_config.json";
 constexpr const char* kWeightsFile = "adapter_model.safetensors";
@@ -225,13 +223,6 @@ Result<void> add_pairs(std::span<const StoredTensor> stored, std::string_view ar
   return {};
 }
 
-std::string directory_of_adapter(const std::string& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return path;
-  const std::string parent = fs::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
 }  // namespace
 
 Result<Adapter> read_peft_adapter(std::string_view config_text, std::span<const std::byte> weights,
@@ -253,7 +244,7 @@ Result<Adapter> read_peft_adapter(std::string_view config_text, std::span<const 
 }
 
 Result<Adapter> open_peft_adapter(const std::string& path, std::string_view architecture) {
-  HEADRACE_ASSIGN(const ModelDirectory directory, ModelDirectory::open(directory_of_adapter(path)));
+  HEADRACE_ASSIGN(const ModelDirectory directory, ModelDirectory::open(directory_of_hf_path(path)));
   if (!directory.has(kConfigFile)) {
     return Error{
         ErrorCode::not_found, "there is no " + std::string(kConfigFile), path,

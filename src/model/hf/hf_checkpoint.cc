@@ -183,18 +183,17 @@ std::string only_gguf(const std::string& directory) {
   return found;
 }
 
-/// The directory that is meant by a path for which is_hf_path holds.
-std::string directory_of(const std::string& path) {
+}  // namespace
+
+std::string directory_of_hf_path(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return path;
   const std::string parent = fs::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
 }
 
-}  // namespace
-
 Result<std::unique_ptr<Checkpoint>> open_hf_checkpoint(const std::string& path) {
-  HEADRACE_ASSIGN(HfDirectory directory, HfDirectory::open(directory_of(path)));
+  HEADRACE_ASSIGN(HfDirectory directory, HfDirectory::open(directory_of_hf_path(path)));
   auto opened = open_translated(std::move(directory));
   if (!opened.ok() && opened.error().where.find(path) == std::string::npos) {
     return std::move(opened).error().at(path);
@@ -212,8 +211,8 @@ bool is_hf_path(const std::string& path) {
 Result<std::unique_ptr<Checkpoint>> open_model_files(const std::string& path) {
   if (!is_hf_path(path)) return open_checkpoint(path);
   std::error_code error;
-  if (!fs::exists(fs::path(directory_of(path)) / "config.json", error)) {
-    if (const std::string gguf = only_gguf(directory_of(path)); !gguf.empty()) {
+  if (!fs::exists(fs::path(directory_of_hf_path(path)) / "config.json", error)) {
+    if (const std::string gguf = only_gguf(directory_of_hf_path(path)); !gguf.empty()) {
       return open_checkpoint(gguf);
     }
   }

@@ -23,6 +23,8 @@ Result<std::unique_ptr<Checkpoint>> open_hf_checkpoint(const std::string& path);
 /// Whether the path is meant as a Hugging Face model: a directory, or a safetensors or config.json
 /// file in one.
 bool is_hf_path(const std::string& path);
+/// The path itself if it is a directory, else the directory that the file is in.
+std::string directory_of_hf_path(const std::string& path);
 
 /// A model of either form: a GGUF file (checkpoint.h), or a Hugging Face directory. Errors: those
 /// of the two.
