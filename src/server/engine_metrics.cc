@@ -170,6 +170,8 @@ void add_engine_metrics(const ModelSet* models, const HttpStats& http,
   add("headrace:connections", "Open connections.", MetricType::Gauge, http.num_connections);
   add("headrace:requests_under_way", "HTTP requests that are not answered in whole.",
       MetricType::Gauge, http.num_exchanges);
+  add("headrace:body_bytes", "Bytes of requests' bodies that are read or not yet taken.",
+      MetricType::Gauge, http.body_bytes);
   add("headrace:refused_connections_total",
       "Connections that came when there were all that may be, probes not counted.",
       MetricType::Counter, http.refused_connections);

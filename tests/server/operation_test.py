@@ -23,7 +23,8 @@ HISTOGRAMS = {"vllm:time_to_first_token_seconds", "vllm:inter_token_latency_seco
               "vllm:request_prefill_time_seconds", "vllm:request_decode_time_seconds", "vllm:request_prompt_tokens",
               "vllm:request_generation_tokens", "vllm:iteration_tokens_total", "headrace:step_seconds"}
 # Of the server as a whole; the temperature is there where the machine shows one.
-OF_THE_SERVER = {"headrace:slow_clients_total": "counter", "headrace:refused_connections_total": "counter"}
+OF_THE_SERVER = {"headrace:slow_clients_total": "counter", "headrace:refused_connections_total": "counter",
+                 "headrace:body_bytes": "gauge"}
 LABEL_SETS = {
     "vllm:request_success_total": {("finished_reason", each) for each in ("stop", "length", "abort", "error")},
     "headrace:clients_gone_total": {("phase", each) for each in ("queue", "prefill", "decode")},

@@ -97,6 +97,7 @@ class HttpServerImpl final : public HttpServer {
     out.clients_gone = context_->clients_gone;
     out.slow_clients = context_->slow_clients;
     out.bytes_sent = context_->bytes_sent;
+    out.body_bytes = static_cast<int64_t>(context_->body_bytes.load());
     return out;
   }
 

@@ -84,6 +84,7 @@ struct HttpStats {
   int64_t clients_gone = 0;
   int64_t slow_clients = 0;
   int64_t bytes_sent = 0;
+  int64_t body_bytes = 0;  ///< now: of bodies that are read or not yet taken, as much as has come
 };
 
 class HttpServer {
