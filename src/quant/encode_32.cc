@@ -76,11 +76,12 @@ constexpr LevelRange kLevels5 = {-16, 15};
 constexpr LevelRange kLevels8 = {-127, 127};
 
 // All whole levels that a block's largest weight is likely to have, so that blocks that were
-// encoded before are found again exactly; and halves between.
+// encoded before are found again exactly; and, where levels are few, halves between.
 constexpr auto kTops4 =
     std::to_array<float>({-8, -7.5f, -7, -6.5f, -6, -5.5f, -5, -4, 7, 6.5f, 6, 5.5f, 5, 4});
 constexpr auto kTops5 = std::to_array<float>(
     {-16, -15.5f, -15, -14.5f, -14, -13.5f, -13, -12, 15, 14.5f, 14, 13.5f, 13, 12});
+constexpr auto kTops8 = std::to_array<float>({127, 126, 125, 124, 123, 122, 121, 120});
 
 /// Scale and levels of a block with levels from `range`; never worse than the largest weight at the
 /// lowest level.
@@ -225,9 +226,8 @@ void encode_q8_0(const float* values, const float* importance, std::byte* blocks
                  size_t num_blocks) {
   encode_each<BlockQ8_0>(values, importance, blocks, num_blocks, kMaxHalf * 127,
                          [](const Input32& input, BlockQ8_0& block) {
-                           const WeightRun run = input.run(0, kRun);
-                           block.d = half_reaching(std::fabs(largest_of(run)) / 127);
-                           const Levels levels = levels_of(run, {f16_to_f32(block.d), 0}, kLevels8);
+                           const auto [d, levels] = encode_symmetric(input, kLevels8, kTops8);
+                           block.d = d;
                            for (int i = 0; i < kRun; ++i) {
                              block.qs[i] = static_cast<int8_t>(levels.q[i]);
                            }
