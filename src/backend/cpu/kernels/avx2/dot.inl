@@ -67,6 +67,24 @@ HEADRACE_INLINE void dot_rows(const vu8 (*w)[kVectors], const int8_t* x,
   constexpr int kDepth = kMaxDepth < kSteps ? kMaxDepth : kSteps;
   static_assert(kDepth >= 1 && kSteps % kDepth == 0);
   const __m256i ones = _mm256_set1_epi16(1);
+  if constexpr (kDepth == 1) {  // each product is widened at once: no second set of sums
+#pragma GCC unroll 8
+    for (int s = 0; s < kSteps; ++s) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        int32_t columns;
+        std::memcpy(&columns, x + 32 * r + 4 * s, 4);
+        const __m256i value = _mm256_set1_epi32(columns);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          const __m256i products = multiply_pairs<Codes>((__m256i)w[s][v], value);
+          dot[r][v] += (vi)_mm256_madd_epi16(products, ones);
+          asm volatile("" : "+x"(dot[r][v]));
+        }
+      }
+    }
+    return;
+  }
 #pragma GCC unroll 8
   for (int first = 0; first < kSteps; first += kDepth) {
     __m256i pairs[kRows][kVectors];

@@ -15,8 +15,11 @@ constexpr int64_t kChunkCols = 64;
 // Machine vectors of outputs that share a load of activations.
 constexpr int kFloatVectors = HEADRACE_LANES == 4 ? 4 : 2;
 constexpr int64_t kFloatPanels = kFloatVectors * HEADRACE_LANES / kPanelRows;
-// As many rows as keep the sums in registers: 2, 4 or 8.
-constexpr int kMostFloatRows = kVectorRegisters / 2 / kFloatVectors;
+// Columns whose weights are multiplied with all rows before the next ones: as many chunks as leave
+// room for activations in the first-level cache. Sums lie in `out` between them.
+constexpr int64_t kSpanCols = kChunkCols * (kFloatPanels == 1 ? 4 : 2);
+// As many rows as keep the sums in registers, beside kFloatVectors weights and an activation.
+constexpr int kMostFloatRows = HEADRACE_LANES == 8 ? 6 : kVectorRegisters / 2 / kFloatVectors;
 // With more rows than this, 16-bit weights become floats once for all of them.
 constexpr int64_t kRowsWorthConverting = 16;
 
@@ -51,18 +54,19 @@ HEADRACE_INLINE vf load_vector(const BHalf* x) {
 }
 #endif
 
-/// Weights of one chunk: vector v of column k is at data[v / kParts] + k * 16 + its part.
+/// Weights of some columns: vector v of column k is at data[v / kParts] + k * 16 + its part.
 template <class T>
-struct ChunkWeights {
+struct SpanWeights {
   const T* data[kFloatPanels];
   int64_t cols;
   bool prefetch;  ///< asks for the weights 2 KiB further on
 };
 
-/// The chunk's products with kRows rows from x on, added to sum: [kRows][kFloatVectors].
+/// The products of columns `first` to `end`, a chunk, with kRows rows from x on, added to total:
+/// [kRows][kFloatVectors].
 template <class T, int kRows>
-HEADRACE_INLINE void multiply_chunk(const ChunkWeights<T>& w, const float* x, int64_t x_stride,
-                                    vf* total) {
+HEADRACE_INLINE void multiply_chunk(const SpanWeights<T>& w, int64_t first, int64_t end,
+                                    const float* x, int64_t x_stride, vf* total) {
   constexpr int64_t kAhead = 2048 / sizeof(T);
   vf sum[kRows][kFloatVectors];
 #pragma GCC unroll 8
@@ -70,7 +74,7 @@ HEADRACE_INLINE void multiply_chunk(const ChunkWeights<T>& w, const float* x, in
 #pragma GCC unroll 4
     for (int v = 0; v < kFloatVectors; ++v) sum[r][v] = vf{};
   }
-  for (int64_t k = 0; k < w.cols; ++k) {
+  for (int64_t k = first; k < end; ++k) {
     vf weights[kFloatVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kFloatVectors; ++v) {
@@ -92,8 +96,8 @@ HEADRACE_INLINE void multiply_chunk(const ChunkWeights<T>& w, const float* x, in
   }
 }
 
-/// Where a chunk's results go.
-struct ChunkOutput {
+/// Where a span's results go.
+struct SpanOutput {
   const FloatRun& run;
   int64_t first_col;
   int64_t first_output;
@@ -102,25 +106,28 @@ struct ChunkOutput {
 };
 
 template <class T, int kRows>
-__attribute__((noinline)) void chunk_rows_of_floats(const ChunkWeights<T>& w,
-                                                    const ChunkOutput& chunk, int64_t row) {
-  const FloatRun& a = chunk.run;
-  const Outputs outputs = {a.out + row * a.out_stride + chunk.first_output, a.out_stride,
-                           a.num_outputs - chunk.first_output,
-                           a.bias != nullptr ? a.bias + chunk.first_output : nullptr};
+__attribute__((noinline)) void span_rows_of_floats(const SpanWeights<T>& w, const SpanOutput& span,
+                                                   int64_t row) {
+  const FloatRun& a = span.run;
+  const Outputs outputs = {a.out + row * a.out_stride + span.first_output, a.out_stride,
+                           a.num_outputs - span.first_output,
+                           a.bias != nullptr ? a.bias + span.first_output : nullptr};
+  const float* x = a.x + row * a.x_stride + span.first_col;
   vf total[kRows * kFloatVectors];
-  begin_sums<kFloatVectors>(outputs, kRows, chunk.is_first, total);
-  multiply_chunk<T, kRows>(w, a.x + row * a.x_stride + chunk.first_col, a.x_stride, total);
-  store_sums<kFloatVectors>(outputs, kRows, chunk.is_last, total);
+  begin_sums<kFloatVectors>(outputs, kRows, span.is_first, total);
+  for (int64_t first = 0; first < w.cols; first += kChunkCols) {
+    multiply_chunk<T, kRows>(w, first, smaller(first + kChunkCols, w.cols), x, a.x_stride, total);
+  }
+  store_sums<kFloatVectors>(outputs, kRows, span.is_last, total);
 }
 
 template <class T>
-HEADRACE_INLINE void chunk_all_rows_of_floats(ChunkWeights<T> w, const ChunkOutput& chunk) {
-  const int64_t num_rows = chunk.run.num_rows;
+HEADRACE_INLINE void span_all_rows_of_floats(SpanWeights<T> w, const SpanOutput& span) {
+  const int64_t num_rows = span.run.num_rows;
   w.prefetch = true;
   for (int64_t row = 0; row < num_rows;) {
     row += take_rows<kMostFloatRows>(num_rows - row, [&](auto rows) {
-      chunk_rows_of_floats<T, decltype(rows)::kCount>(w, chunk, row);
+      span_rows_of_floats<T, decltype(rows)::kCount>(w, span, row);
     });
     w.prefetch = false;
   }
@@ -130,23 +137,22 @@ template <class T>
 void float_run(const FloatRun& a) {
   const int64_t num_panels = panels_of(a.num_outputs);
   const auto* panels = static_cast<const T*>(a.panels);
-  alignas(64) float converted[kFloatPanels][kChunkCols * kPanelRows];
+  alignas(64) float converted[kFloatPanels][kSpanCols * kPanelRows];
   for (int64_t panel = 0; panel < num_panels; panel += kFloatPanels) {
-    for (int64_t first = 0; first < a.cols; first += kChunkCols) {
-      ChunkWeights<T> w;
-      w.cols = smaller(kChunkCols, a.cols - first);
+    for (int64_t first = 0; first < a.cols; first += kSpanCols) {
+      SpanWeights<T> w;
+      w.cols = smaller(kSpanCols, a.cols - first);
       for (int64_t p = 0; p < kFloatPanels; ++p) {
         // Where there is no second panel, the last one's products are made twice and dropped once.
         const int64_t at = smaller(panel + p, num_panels - 1);
         w.data[p] = panels + (at * a.cols + first) * kPanelRows;
       }
-      const ChunkOutput chunk = {a, first, panel * kPanelRows, first == 0,
-                                 first + w.cols == a.cols};
+      const SpanOutput span = {a, first, panel * kPanelRows, first == 0, first + w.cols == a.cols};
       if (sizeof(T) == sizeof(float) || a.num_rows < kRowsWorthConverting) {
-        chunk_all_rows_of_floats(w, chunk);
+        span_all_rows_of_floats(w, span);
         continue;
       }
-      ChunkWeights<float> floats;
+      SpanWeights<float> floats;
       floats.cols = w.cols;
       for (int64_t p = 0; p < kFloatPanels; ++p) {
         for (int64_t i = 0; i < w.cols * kPanelRows; i += HEADRACE_LANES) {
@@ -155,7 +161,7 @@ void float_run(const FloatRun& a) {
         }
         floats.data[p] = converted[p];
       }
-      chunk_all_rows_of_floats(floats, chunk);
+      span_all_rows_of_floats(floats, span);
     }
   }
 }

@@ -52,13 +52,13 @@ struct Rows {
   static constexpr int kCount = kNumber;
 };
 
-/// Calls f(Rows<n>) with the largest n of 8, 4, 2 and 1 that is at most kMost and `left`, which is
-/// at least 1. Returns it.
+/// Calls f(Rows<n>) with the largest n of kMost, 4, 2 and 1 that is at most kMost and `left`, which
+/// is at least 1. Returns it.
 template <int kMost, class F>
 HEADRACE_INLINE int64_t take_rows(int64_t left, const F& f) {
-  static_assert(kMost == 2 || kMost == 4 || kMost == 8);
-  if constexpr (kMost == 8) {
-    if (left >= 8) return f(Rows<8>{}), 8;
+  static_assert(kMost == 2 || kMost == 4 || kMost == 6 || kMost == 8);
+  if constexpr (kMost > 4) {
+    if (left >= kMost) return f(Rows<kMost>{}), kMost;
   }
   if constexpr (kMost >= 4) {
     if (left >= 4) return f(Rows<4>{}), 4;
