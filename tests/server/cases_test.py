@@ -8,11 +8,8 @@ import time
 
 import harness
 import scripted_model
-from harness import CONTEXT, ServerTest, in_thread
+from harness import CHAT, COMPLETIONS, CONTEXT, USER, ServerTest, in_thread
 
-CHAT = "/v1/chat/completions"
-COMPLETIONS = "/v1/completions"
-USER = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 3}
 SHORT = {"prompt": "hello", "max_tokens": 3, "temperature": 0}
 CHAINS = {
     "1": [b"\xf0\x9f", b"\x98\x8a", b"!!"],

@@ -13,8 +13,8 @@ import unittest
 
 import harness
 from checksum import ChecksumServer, text_of
+from harness import COMPLETIONS
 
-COMPLETIONS = "/v1/completions"
 NUM_CLIENTS = 24
 BAD_SHARE = 0.3
 MAX_GROWTH = 16 << 20  # bytes, after the warm-up

@@ -19,6 +19,14 @@ import tiny_model  # noqa: E402
 BINARY = os.environ.get("HEADRACE_BINARY", "")
 CHECKSUM_SERVER = os.environ.get("HEADRACE_CHECKSUM_SERVER", "")
 PATIENCE = 120  # seconds, for what happens at once on a machine that is not loaded
+MIB = 1 << 20
+
+# What many tests ask, and where.
+CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+USER = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 3}
+SHORT = {"prompt": "hello", "max_tokens": 3, "ignore_eos": True, "temperature": 0}
+LONG = {"prompt": "a", "max_tokens": 3000, "ignore_eos": True, "temperature": 0}
 
 CONTEXT = 4096
 MODELS = {

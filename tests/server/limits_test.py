@@ -7,13 +7,10 @@ import unittest
 
 import harness
 from checksum import ChecksumServer, text_of
-from harness import ServerTest, in_thread
+from harness import COMPLETIONS, MIB, SHORT, ServerTest, in_thread
 
-COMPLETIONS = "/v1/completions"
 TOOLS = ("/tokenize", "/detokenize", "/apply-template", "/v1/messages/count_tokens")
-SHORT = {"prompt": "hello", "max_tokens": 3, "ignore_eos": True, "temperature": 0}
 HOLDING = 996
-MIB = 1 << 20
 
 
 def memory_of(server, name):

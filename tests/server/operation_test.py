@@ -5,10 +5,8 @@ import re
 
 import harness
 from checksum import ChecksumServer, text_of
-from harness import ServerTest
+from harness import COMPLETIONS, SHORT, ServerTest
 
-COMPLETIONS = "/v1/completions"
-SHORT = {"prompt": "hello", "max_tokens": 3, "ignore_eos": True, "temperature": 0}
 LAST = 256  # requests that are kept
 THROWING, HANGING = 997, 999
 

@@ -10,9 +10,8 @@ import unittest
 
 import harness
 from checksum import ChecksumServer, text_of
-from harness import in_thread
+from harness import COMPLETIONS, in_thread
 
-COMPLETIONS = "/v1/completions"
 HOLDING, THROWING, SPOILED, HANGING = 996, 997, 998, 999
 
 
