@@ -66,7 +66,9 @@ struct CpuContext {
   QuantizedRows quantized_rows(int64_t num_rows, int64_t cols) {
     const auto elements = static_cast<size_t>(num_rows * cols);
     const size_t blocks = elements / static_cast<size_t>(kBlockCols);
-    if (planes_.size() < 2 * elements) planes_.resize(2 * elements);
+    // Two of bytes; `whole` is of 16 bits.
+    const size_t planes = kernels.needs_whole ? 4 : 2;
+    if (planes_.size() < planes * elements) planes_.resize(planes * elements);
     const size_t flags = kernels.has_wide_steps ? kWideSteps * blocks : blocks;
     if (has_low_.size() < flags) has_low_.resize(flags);
     if (block_floats_.size() < 2 * blocks) block_floats_.resize(2 * blocks);
@@ -74,6 +76,9 @@ struct CpuContext {
     QuantizedRows rows;
     rows.high = planes_.data();
     rows.low = planes_.data() + elements;
+    if (kernels.needs_whole) {
+      rows.whole = reinterpret_cast<int16_t*>(planes_.data() + 2 * elements);
+    }
     rows.has_low = has_low_.data();
     // Rows have the one or the other.
     rows.wide = rows.low;

@@ -127,6 +127,7 @@ struct Quantized {
         high(static_cast<size_t>(x.rows * x.cols)),
         low(high.size()),
         has_low(kWideSteps * high.size() / 32),
+        whole(table.needs_whole ? high.size() : 0),
         is_wide(table.has_wide_steps),
         scale(high.size() / 32),
         scaled_sum(high.size() / 32),
@@ -141,6 +142,7 @@ struct Quantized {
     rows.high = high.data();
     rows.low = low.data();
     rows.has_low = has_low.data();
+    if (!whole.empty()) rows.whole = whole.data();
     rows.wide = low.data();
     rows.wide_steps = has_low.data();
     rows.scale = scale.data();
@@ -188,6 +190,7 @@ struct Quantized {
   std::vector<int8_t> high;
   std::vector<int8_t> low;       ///< or QuantizedRows::wide
   std::vector<uint8_t> has_low;  ///< or QuantizedRows::wide_steps
+  std::vector<int16_t> whole;    ///< empty where the table does not need it
   bool is_wide;
   std::vector<float> scale;
   std::vector<float> scaled_sum;
@@ -201,6 +204,11 @@ void expect_planes(const Quantized& q, int64_t row, int64_t col) {
   ASSERT_LE(q.low[q.at(row, col)], 63);
   if (q.has_low[q.block_at(row, col / 32)] == 0) {
     ASSERT_EQ(q.low[q.at(row, col)], 0);
+  }
+  if (!q.whole.empty()) {
+    constexpr int kPlaces[] = {0, 2, 1, 3};
+    const size_t at = q.at(row, col - col % 4) + kPlaces[col % 4];
+    ASSERT_EQ(q.whole[at], q.integer(row, col));
   }
 }
 

@@ -99,6 +99,7 @@ QuantizedRows slice(const QuantizedRows& all, bool is_wide, int64_t first_elemen
   QuantizedRows out = all;
   out.high += first_element;
   out.low += first_element;
+  if (out.whole != nullptr) out.whole += first_element;
   out.has_low += is_wide ? kWideSteps * block : block;
   out.wide += kWideSteps * kStepCols * block;
   out.wide_steps += is_wide ? kWideSteps * block : block;

@@ -47,7 +47,8 @@ inline constexpr int64_t kWideSteps = 2;
 ///
 /// Two planes: x[r][k] is about scale[r][k / 32] * integer[r][k] / 128, integer = 128 * high + low,
 /// high in [-127, 127], low in [-64, 63]. Only blocks with large numbers have a low plane; in the
-/// others low is 0.
+/// others low is 0. For tables that multiply signed codes in 16 bits (KernelTable::needs_whole) the
+/// integers stand in `whole` as well, the four columns of a step in the order 0, 2, 1, 3.
 ///
 /// Wide steps: x[r][k] is about scale[r][k / 32] * integer[r][k], integer = high, in [-127, 127];
 /// in those two steps of a block that have its largest numbers integer = 128 * wide + high, wide in
@@ -57,7 +58,7 @@ inline constexpr int64_t kWideSteps = 2;
 /// of 32.
 ///
 /// Rows lie in tiles of kTileRows; the last tile has the rest. A tile of h rows lies block by block
-/// of 32 columns, so that a kernel walks through memory from end to end: high and low are
+/// of 32 columns, so that a kernel walks through memory from end to end: high, low and whole are
 /// [tile][block][h][32], wide is [tile][block][h][2][4], wide_steps [tile][block][h][2], scale,
 /// scaled_sum and has_low [tile][block][h], negated_sums [tile][block][3][h].
 struct QuantizedRows {
@@ -65,6 +66,7 @@ struct QuantizedRows {
   // Two planes only:
   int8_t* low = nullptr;
   uint8_t* has_low = nullptr;  ///< 1, or 0 where low is all zeros and need not be read
+  int16_t* whole = nullptr;    ///< null where the table does not need it
   // Wide steps only:
   int8_t* wide = nullptr;
   uint8_t* wide_steps = nullptr;  ///< step s is columns 4 s to 4 s + 3 of the block
@@ -124,6 +126,8 @@ struct KernelTable {
   void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
   /// The form that quantize_row writes and int_panels reads: wide steps, or two planes.
   bool has_wide_steps = false;
+  /// Of two planes: int_panels reads QuantizedRows::whole.
+  bool needs_whole = false;
   /// [kNumIntPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]). Null
   /// where quantize_row is.
   const PanelFunction* int_panels;

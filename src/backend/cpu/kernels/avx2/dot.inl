@@ -21,6 +21,9 @@ constexpr int kMostRows = 4;
 /// Signed codes need no offset here.
 constexpr bool kFlipSigned = false;
 
+/// Signed codes of many rows are multiplied in 16 bits.
+constexpr bool kWidensSigned = true;
+
 HEADRACE_INLINE vi zero() {
   return vi{};
 }
@@ -65,26 +68,8 @@ HEADRACE_INLINE void dot_rows(const vu8 (*w)[kVectors], const int8_t* x,
                               vi (&dot)[kRows][kVectors]) {
   constexpr int kMaxDepth = pairs_before_widening<Codes>();
   constexpr int kDepth = kMaxDepth < kSteps ? kMaxDepth : kSteps;
-  static_assert(kDepth >= 1 && kSteps % kDepth == 0);
+  static_assert(kDepth >= 1 && kSteps % kDepth == 0 && !Codes::kSigned);
   const __m256i ones = _mm256_set1_epi16(1);
-  if constexpr (kDepth == 1) {  // each product is widened at once: no second set of sums
-#pragma GCC unroll 8
-    for (int s = 0; s < kSteps; ++s) {
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        int32_t columns;
-        std::memcpy(&columns, x + 32 * r + 4 * s, 4);
-        const __m256i value = _mm256_set1_epi32(columns);
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) {
-          const __m256i products = multiply_pairs<Codes>((__m256i)w[s][v], value);
-          dot[r][v] += (vi)_mm256_madd_epi16(products, ones);
-          asm volatile("" : "+x"(dot[r][v]));
-        }
-      }
-    }
-    return;
-  }
 #pragma GCC unroll 8
   for (int first = 0; first < kSteps; first += kDepth) {
     __m256i pairs[kRows][kVectors];
@@ -109,6 +94,35 @@ HEADRACE_INLINE void dot_rows(const vu8 (*w)[kVectors], const int8_t* x,
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         dot[r][v] += (vi)_mm256_madd_epi16(pairs[r][v], ones);
+      }
+    }
+  }
+}
+
+/// A step's signed codes in 16 bits: columns 0 and 2 of each lane, and columns 1 and 3.
+HEADRACE_INLINE void widen(vu8 codes, vu8& even, vu8& odd) {
+  even = (vu8)_mm256_srai_epi16(_mm256_slli_epi16((__m256i)codes, 8), 8);
+  odd = (vu8)_mm256_srai_epi16((__m256i)codes, 8);
+}
+
+/// Adds the products of 32 columns to dot[r][v]. w: [16] pairs of columns as widen() makes them.
+/// x: QuantizedRows::whole, rows 32 columns apart. madd multiplies int16 and adds pairs in int32:
+/// 32 products of at most 128 * (127 * 128 + 64) stay below 2^31.
+template <int kRows, int kVectors>
+HEADRACE_INLINE void dot_whole_rows(const vu8 (*w)[kVectors], const int16_t* x,
+                                    vi (&dot)[kRows][kVectors]) {
+#pragma GCC unroll 16
+  for (int pair = 0; pair < 16; ++pair) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      int32_t columns;
+      std::memcpy(&columns, x + 32 * r + 2 * pair, sizeof(columns));
+      const __m256i value = _mm256_set1_epi32(columns);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        dot[r][v] += (vi)_mm256_madd_epi16((__m256i)w[pair][v], value);
+        // Keeps the order, as above.
+        asm volatile("" : "+x"(dot[r][v]));
       }
     }
   }

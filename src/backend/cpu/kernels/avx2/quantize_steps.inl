@@ -44,5 +44,20 @@ HEADRACE_INLINE void store_bytes(I16x a, I16x b, int8_t* out, int32_t* sum_a, in
   *sum_b = _mm256_extract_epi32(sums, 4);
 }
 
+/// Sixteen integers of at most 16 bits.
+HEADRACE_INLINE void store_words(I16x x, int shift, int16_t* out) {
+  const __m256i words = _mm256_permute4x64_epi64(
+      _mm256_packs_epi32((__m256i)(x.p[0] << shift), (__m256i)(x.p[1] << shift)),
+      _MM_SHUFFLE(3, 1, 2, 0));
+  const __m256i order = _mm256_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15, 0, 1,
+                                         4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_shuffle_epi8(words, order));
+}
+
+HEADRACE_INLINE void store_whole(I16x a, I16x b, int shift, int16_t* out) {
+  store_words(a, shift, out);
+  store_words(b, shift, out + 16);
+}
+
 }  // namespace
 }  // namespace headrace

@@ -10,9 +10,18 @@ int64_t peak(int64_t rounds, float* sink);
 }  // namespace headrace::avx2_vnni
 
 namespace headrace::HEADRACE_ISA_NAMESPACE {
+namespace {
+
+constexpr KernelTable table() {
+  KernelTable table = packed_table("avx2", int_panels, &q8_kernels, {"vpmaddubsw", peak});
+  table.needs_whole = true;
+  return table;
+}
+
+}  // namespace
 
 extern const KernelTable kTable;
-constexpr KernelTable kTable = packed_table("avx2", int_panels, &q8_kernels, {"vpmaddubsw", peak});
+constexpr KernelTable kTable = table();
 
 extern const KernelTable kVnniTable;
 constexpr KernelTable kVnniTable =

@@ -12,6 +12,7 @@ namespace {
 
 /// Signed codes are multiplied as code + 128.
 constexpr bool kFlipSigned = true;
+constexpr bool kWidensSigned = false;
 
 HEADRACE_INLINE vi four_columns(const int8_t* x) {
   int32_t columns;

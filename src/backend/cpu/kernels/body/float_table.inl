@@ -17,6 +17,7 @@ constexpr KernelTable float_table(const char* name, const Q8Kernels* q8, Peak mo
       .name = name,
       .quantize_row = nullptr,
       .has_wide_steps = false,
+      .needs_whole = false,
       .int_panels = nullptr,
       .tile_rows = nullptr,
       .tile_panels = nullptr,

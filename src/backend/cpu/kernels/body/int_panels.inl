@@ -8,6 +8,8 @@
 //   dot_rows<Codes, kSteps, kRows>(w, x, dot): adds the same to dot[r][v] for several rows, 32
 //     bytes apart. w: [kSteps][kVectors].
 //   zero(), kMostRows, kFlipSigned.
+//   kWidensSigned; where it is true, widen(codes, even, odd) and dot_whole_rows(w, x, dot) for
+//     signed codes of many rows, which dot_rows does without then.
 // and the form of activations: rows_two_planes.inl or rows_wide_steps.inl, each with RowsOfTile,
 // rows_of_tile, next_block, add_block and add_block_rows.
 // Integer sums are exact and a block's epilogue is written once here, so that a row's result does
@@ -67,7 +69,13 @@ HEADRACE_INLINE void unpack_block(const uint8_t* const* panels, const uint8_t* c
   for (int v = 0; v < kVectors; ++v) {
     const BlockVector<F> vector =
         unpack_vector<F>(panels[v / kParts], lows[v / kParts], block, v % kParts);
-    for (int s = 0; s < 8; ++s) out.codes[s][v] = vector.codes[s];
+    for (int s = 0; s < 8; ++s) {
+      if constexpr (kIsWidened<F>) {
+        widen(vector.codes[s], out.codes[2 * s][v], out.codes[2 * s + 1][v]);
+      } else {
+        out.codes[s][v] = vector.codes[s];
+      }
+    }
     for (int half = 0; half < F::kHalves; ++half) out.scale[half][v] = vector.scale[half];
     if constexpr (F::kHasMin) out.min[v] = vector.min;
   }

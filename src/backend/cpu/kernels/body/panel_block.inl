@@ -24,10 +24,14 @@ struct Layout {
       kScales == PanelScales::k_signed ? 2 : 1;  ///< scales of 32 columns
 };
 
+/// Whether codes are brought to 16 bits when they are unpacked for many rows.
+template <class F>
+constexpr bool kIsWidened = kWidensSigned&& F::Codes::kSigned;
+
 /// 32 columns of kVectors * HEADRACE_LANES outputs.
 template <class F>
 struct alignas(64) Block {
-  vu8 codes[8][kVectors];
+  vu8 codes[kIsWidened<F> ? 16 : 8][kVectors];  ///< steps, or halves of steps of 16 bits
   vf scale[F::kHalves][kVectors];
   vf min[F::kHasMin ? kVectors : 1];
 };

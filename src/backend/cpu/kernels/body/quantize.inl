@@ -3,6 +3,8 @@
 //   largest_magnitude_bits(a, b): the bits of the largest magnitude of 32 columns; 0x7f800000 and
 //     more if a number is not finite.
 //   store_bytes(a, b, out, sum_a, sum_b): writes 32 integers as bytes, and their sums.
+//   store_whole(a, b, shift, out): writes 32 integers, shifted left, in the order of
+//     QuantizedRows::whole.
 #pragma once
 
 #include "backend/cpu/kernels/body/row_tile.inl"
@@ -103,6 +105,7 @@ HEADRACE_INLINE void quantize_block(BlockValues values, float mean_largest, int6
   int8_t* low = x.low + at * kBlockCols;
   const HalfSums sums =
       has_low ? store_two_planes(a, b, high, low) : store_high_plane(a, b, high, low);
+  if (x.whole != nullptr) store_whole(a, b, has_low ? 0 : 7, x.whole + at * kBlockCols);
   negated_sums[0] = -(sums.first + sums.second);
   negated_sums[height] = -sums.first;
   negated_sums[2 * height] = -sums.second;

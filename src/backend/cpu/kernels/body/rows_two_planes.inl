@@ -16,6 +16,7 @@ struct RowsOfTile {
   const int8_t* high;
   const int8_t* low;
   const uint8_t* has_low;
+  const int16_t* whole;
   const float* scale;
   const float* scaled_sum;
   const int32_t* negated_sums;
@@ -29,6 +30,7 @@ HEADRACE_INLINE RowsOfTile rows_of_tile(const QuantizedRows& x, int64_t row, int
   return {x.high + at * kBlockCols,
           x.low + at * kBlockCols,
           x.has_low + at,
+          x.whole + (kWidensSigned ? at * kBlockCols : 0),
           x.scale + at,
           x.scaled_sum + at,
           x.negated_sums + 3 * block_at + tile.row_in_tile,
@@ -39,6 +41,7 @@ HEADRACE_INLINE void next_block(RowsOfTile& x) {
   x.high += x.height * kBlockCols;
   x.low += x.height * kBlockCols;
   x.has_low += x.height;
+  if constexpr (kWidensSigned) x.whole += x.height * kBlockCols;
   x.scale += x.height;
   x.scaled_sum += x.height;
   x.negated_sums += 3 * x.height;
@@ -146,16 +149,36 @@ HEADRACE_INLINE void add_half(const Block<F>& w, const RowsOfTile& x, int half, 
   }
 }
 
+/// A block of codes in 16 bits, with both planes at once: the same bits as add_block.
+template <class F, int kRows>
+HEADRACE_INLINE void add_widened_block(const Block<F>& w, const RowsOfTile& x, vf* sum) {
+  static_assert(F::kHalves == 1 && F::kOffset == 0 && !F::kHasMin && !F::kCoarse);
+  vi dot[kRows][kVectors] = {};
+  dot_whole_rows(w.codes, x.whole, dot);
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      vf& total = sum[r * kVectors + v];
+      total = add_scaled(dot[r][v], w.scale[0][v], x.scale[r] * kLowStep, total);
+    }
+  }
+}
+
 /// The same for a whole block.
 template <class F, int kRows>
 HEADRACE_INLINE void add_block_rows(const Block<F>& w, const RowsOfTile& x, vf* sum) {
-  const bool has_low = any_has_low<kRows>(x);
+  if constexpr (kIsWidened<F>) {
+    add_widened_block<F, kRows>(w, x, sum);
+  } else {
+    const bool has_low = any_has_low<kRows>(x);
 #pragma GCC unroll 2
-  for (int half = 0; half < F::kHalves; ++half) {
-    if (has_low) {
-      add_half<F, kRows, true>(w, x, half, sum);
-    } else {
-      add_half<F, kRows, false>(w, x, half, sum);
+    for (int half = 0; half < F::kHalves; ++half) {
+      if (has_low) {
+        add_half<F, kRows, true>(w, x, half, sum);
+      } else {
+        add_half<F, kRows, false>(w, x, half, sum);
+      }
     }
   }
 }

@@ -16,6 +16,7 @@ constexpr int kMostRows = 4;
 
 /// Signed codes need no offset here.
 constexpr bool kFlipSigned = false;
+constexpr bool kWidensSigned = false;
 
 HEADRACE_INLINE vi zero() {
   return vi{};

@@ -32,5 +32,8 @@ HEADRACE_INLINE void store_bytes(I16x a, I16x b, int8_t* out, int32_t* sum_a, in
   *sum_b = vaddvq_s32((int32x4_t)(b.p[0] + b.p[1] + b.p[2] + b.p[3]));
 }
 
+/// No table of NEON needs it.
+HEADRACE_INLINE void store_whole(I16x, I16x, int, int16_t*) {}
+
 }  // namespace
 }  // namespace headrace
