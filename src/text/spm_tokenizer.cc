@@ -65,19 +65,27 @@ class SpmTokenizer::SpmRun final : public Run {
   void append(std::string_view text, std::vector<TokenId>& out) override {
     // Every stretch of text gets the prefix, also one after a special token.
     bool prefix = owner_.vocabulary().space_prefix;
+    const size_t first = out.size();
     for (size_t begin = 0; begin < text.size();) {
       size_t end = begin + 1;
       while (end < text.size() &&
              (text[end] != ' ' || owner_.joins_space_[static_cast<unsigned char>(text[end - 1])])) {
         ++end;
       }
+      const size_t at = out.size();
       append_word(text.substr(begin, end - begin), prefix, out);
+      // Unknown neighbours become one token, those of two words too.
+      if (at > first && at < out.size() && is_unknown(out[at - 1]) && is_unknown(out[at])) {
+        out.erase(out.begin() + static_cast<ptrdiff_t>(at));
+      }
       prefix = false;
       begin = end;
     }
   }
 
  private:
+  bool is_unknown(TokenId id) const { return id == owner_.vocabulary().special.unk; }
+
   void append_word(std::string_view word, bool prefix, std::vector<TokenId>& out) {
     if (prefix) return append_new(word, true, out);
     cache_.append(word, out, [&] { append_new(word, false, out); });
@@ -109,10 +117,11 @@ class SpmTokenizer::SpmRun final : public Run {
       const TokenId id = owner_.joinable({marked_.data() + left.begin, right.end - left.begin});
       return id < 0 ? Joined{} : Joined{owner_.ranks_[static_cast<size_t>(id)], id};
     };
+    const size_t first = out.size();
     const auto emit = [&](std::span<const Symbol> tokens) {
-      for (const Symbol& token : tokens) append_symbol(token, out);
+      for (const Symbol& token : tokens) append_symbol(token, first, out);
     };
-    const auto restart = [&, first = out.size()] {
+    const auto restart = [&] {
       rest = word;
       marks_prefix = prefix;
       out.resize(first);
@@ -138,7 +147,8 @@ class SpmTokenizer::SpmRun final : public Run {
     return true;
   }
 
-  void append_symbol(const Symbol& symbol, std::vector<TokenId>& out) const {
+  // `first`: where the tokens of its word begin.
+  void append_symbol(const Symbol& symbol, size_t first, std::vector<TokenId>& out) const {
     if (symbol.id >= 0) return out.push_back(symbol.id);
     const std::string_view bytes =
         std::string_view(marked_).substr(symbol.begin, symbol.end - symbol.begin);
@@ -147,9 +157,9 @@ class SpmTokenizer::SpmRun final : public Run {
       for (const char c : bytes) out.push_back(byte_id(c));
       return;
     }
-    // Unknown neighbours become one token.
     const TokenId unknown = owner_.vocabulary().special.unk;
-    if (unknown >= 0 && (out.empty() || out.back() != unknown)) out.push_back(unknown);
+    const bool has_neighbour = out.size() > first && is_unknown(out.back());
+    if (unknown >= 0 && !has_neighbour) out.push_back(unknown);
   }
 
   const SpmTokenizer& owner_;

@@ -88,6 +88,35 @@ TEST(SpmTokenizer, UnknownNeighboursBecomeOneTokenWithoutBytes) {
   EXPECT_EQ(encode(*t, "aééa\xFF", kPlain), (Pieces{"▁", "a", "<unk>", "a", "<unk>"}));
 }
 
+// What a word gives must not depend on what stood before it when it was met first.
+TEST(SpmTokenizer, UnknownNeighboursOfTwoWords) {
+  VocabularyBuilder builder("llama");
+  builder.token("<unk>", TokenKind::unknown);
+  builder.token("a", TokenKind::normal, -2);
+  builder.set("tokenizer.ggml.unknown_token_id", uint64_t{0});
+  builder.set("tokenizer.ggml.add_space_prefix", false);
+  const auto t = builder.build();
+  ASSERT_NE(t, nullptr);
+  EXPECT_EQ(encode(*t, "\u00E9 aa aa\u00E9 aa", kPlain),
+            (Pieces{"<unk>", "a", "a", "<unk>", "a", "a", "<unk>", "a", "a"}));
+  EXPECT_EQ(encode(*t, "\u00E9 aa aa", kPlain), (Pieces{"<unk>", "a", "a", "<unk>", "a", "a"}));
+}
+
+TEST(SpmTokenizer, TheUnknownTokenIsASpecialTokenOfTheText) {
+  VocabularyBuilder builder("llama");
+  builder.token("<unk>", TokenKind::unknown);
+  builder.token("a", TokenKind::normal, -2);
+  builder.set("tokenizer.ggml.unknown_token_id", uint64_t{0});
+  builder.set("tokenizer.ggml.add_space_prefix", false);
+  const auto t = builder.build();
+  ASSERT_NE(t, nullptr);
+  const EncodeOptions parsed = {.add_special = false, .parse_special = true};
+  EXPECT_EQ(encode(*t, "a<unk><unk>\u00E9a", parsed),
+            (Pieces{"a", "<unk>", "<unk>", "<unk>", "a"}));
+  EXPECT_EQ(encode(*t, "a<unk>a", kPlain), (Pieces{"a", "<unk>", "a"}));
+  EXPECT_EQ(t->decode(t->encode("a<unk>a", parsed).value(), true), "aa");
+}
+
 TEST(SpmTokenizer, FirstSpaceIsLeftOutWhenDecodingAfterControlTokensToo) {
   const auto t = sentencepiece_example().build();
   const auto ids = t->encode("ab ab", {.add_special = true, .parse_special = false}).value();

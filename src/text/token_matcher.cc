@@ -78,7 +78,8 @@ Result<TokenMatcher> TokenMatcher::make(const Vocabulary& vocabulary, std::strin
   std::vector<Entry> first, late, late_control;
   for (size_t id = 0; id < vocabulary.size(); ++id) {
     const TokenKind kind = vocabulary.kinds[id];
-    if (kind != TokenKind::control && kind != TokenKind::user_defined) continue;
+    if (!vocabulary.is_hidden(static_cast<TokenId>(id)) && kind != TokenKind::user_defined)
+      continue;
     const bool as_spelled = vocabulary.algorithm == Algorithm::pipeline;
     const std::string_view text = as_spelled ? vocabulary.pieces[id] : vocabulary.bytes[id];
     if (text.empty()) continue;

@@ -1,5 +1,6 @@
-// Finds tokens that are matched in text as a whole: control and user-defined ones. Owns tries of
-// their spellings. Must not know how the text between them is cut.
+// Finds tokens that are matched in text as a whole: control and user-defined ones, and the unknown
+// token, which counts as a control token here. Owns tries of their spellings. Must not know how the
+// text between them is cut.
 #pragma once
 
 #include <array>
