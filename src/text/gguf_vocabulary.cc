@@ -66,7 +66,7 @@ Result<void> read_kinds(const Metadata& metadata, Vocabulary& vocabulary) {
     }
     // 0 means undefined: nothing says that it is not plain text.
     if (type != 0) vocabulary.kinds[i] = static_cast<TokenKind>(type);
-    if (vocabulary.kinds[i] == TokenKind::user_defined && is_padding_row(vocabulary.pieces[i], i)) {
+    if (vocabulary.kinds[i] != TokenKind::normal && is_padding_row(vocabulary.pieces[i], i)) {
       vocabulary.kinds[i] = TokenKind::unused;
     }
   }

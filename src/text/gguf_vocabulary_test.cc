@@ -107,16 +107,19 @@ TEST(GgufVocabulary, TooLongASpecialTokenIsRefused) {
 }
 
 TEST(GgufVocabulary, PaddingRowsAreNotMatched) {
-  auto builder = byte_level_example();
-  const TokenId next = builder.token("<x>", TokenKind::user_defined) + 1;
-  const std::string padding = "[PAD" + std::to_string(next) + "]";
-  builder.token(padding, TokenKind::user_defined);
-  const auto t = builder.build();
-  ASSERT_NE(t, nullptr);
-  EXPECT_EQ(t->kind(next), TokenKind::unused);
-  EXPECT_GT(t->encode(padding, {.add_special = false}).value().size(), 1U);
-  EXPECT_EQ(t->bytes(next), "");
-  EXPECT_EQ(t->decode(std::vector<TokenId>{next}, false), "");
+  for (const TokenKind kind : {TokenKind::user_defined, TokenKind::control, TokenKind::unknown}) {
+    auto builder = byte_level_example();
+    const TokenId next = builder.token("<x>", TokenKind::user_defined) + 1;
+    const std::string padding = "[PAD" + std::to_string(next) + "]";
+    builder.token(padding, kind);
+    const auto t = builder.build();
+    ASSERT_NE(t, nullptr);
+    EXPECT_EQ(t->kind(next), TokenKind::unused);
+    const EncodeOptions parsed = {.add_special = false, .parse_special = true};
+    EXPECT_GT(t->encode(padding, parsed).value().size(), 1U);
+    EXPECT_EQ(t->bytes(next), "");
+    EXPECT_EQ(t->decode(std::vector<TokenId>{next}, false), "");
+  }
 }
 
 TEST(Fingerprint, EqualVocabulariesAgreeAndDifferencesAreNamed) {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "checkpoint/quote_name.h"
+#include "text/unicode.h"
 
 namespace headrace::text {
 namespace {
@@ -100,6 +101,17 @@ std::vector<MergeRule> merges_of_scores(const Vocabulary& vocabulary) {
   };
   std::ranges::sort(merges, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return merges;
+}
+
+bool has_character_tokens(const Vocabulary& vocabulary, std::string_view piece) {
+  const char* const end = piece.data() + piece.size();
+  for (const char* p = piece.data(); p < end;) {
+    const size_t size = decode_utf8(p, end).size;
+    const TokenId id = vocabulary.index.find(vocabulary.pieces, {p, size});
+    if (id < 0 || !is_ordinary(vocabulary, id)) return false;
+    p += size;
+  }
+  return true;
 }
 
 std::optional<SentencePieceForm> sentencepiece_form(const Vocabulary& vocabulary) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "text/vocabulary.h"
@@ -12,6 +13,9 @@ namespace headrace::text {
 /// All ways to join two ordinary tokens to a third (of 512 bytes at the most), the best score
 /// first: SentencePiece joins the neighbours whose piece has the best score.
 std::vector<MergeRule> merges_of_scores(const Vocabulary& vocabulary);
+
+/// Whether each character of a piece is an ordinary token: then all ways to join it are merges.
+bool has_character_tokens(const Vocabulary& vocabulary, std::string_view piece);
 
 /// What a pipeline's vocabulary lacks to be one of Algorithm::sentencepiece_bpe.
 struct SentencePieceForm {

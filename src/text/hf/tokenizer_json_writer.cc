@@ -6,6 +6,9 @@
 
 #include "text/hf/hf_pretokenizer.h"
 #include "text/hf/sentencepiece_form.h"
+#include "text/hf/tokenizer_json.h"
+#include "text/tokenizer.h"
+#include "text/tokenizer_texts.h"
 #include "text/vocabulary.h"
 
 namespace headrace {
@@ -15,8 +18,12 @@ using nlohmann::ordered_json;
 using text::Algorithm;
 using text::Vocabulary;
 
+/// A token as tokenizer.json spells it: those that users defined as the text has them.
 std::string piece_of(const Vocabulary& vocabulary, TokenId id) {
-  return std::string(vocabulary.pieces[static_cast<size_t>(id)]);
+  const std::string_view piece = vocabulary.pieces[static_cast<size_t>(id)];
+  const bool is_text = vocabulary.algorithm == Algorithm::sentencepiece_bpe &&
+                       vocabulary.kinds[static_cast<size_t>(id)] == TokenKind::user_defined;
+  return is_text ? text::unmark_spaces(piece) : std::string(piece);
 }
 
 bool is_written(const Vocabulary& vocabulary, size_t id) {
@@ -31,7 +38,7 @@ ordered_json added_tokens(const Vocabulary& vocabulary) {
     const bool is_special = kind == TokenKind::control || kind == TokenKind::unknown;
     if ((!is_special && kind != TokenKind::user_defined) || !is_written(vocabulary, id)) continue;
     out.push_back({{"id", id},
-                   {"content", std::string(vocabulary.pieces[id])},
+                   {"content", piece_of(vocabulary, static_cast<TokenId>(id))},
                    {"single_word", false},
                    {"lstrip", false},
                    {"rstrip", false},
@@ -45,9 +52,21 @@ ordered_json vocabulary_map(const Vocabulary& vocabulary) {
   // Not an ordered_json, which looks for each new key among all others.
   nlohmann::json out = nlohmann::json::object();
   for (size_t id = 0; id < vocabulary.size(); ++id) {
-    if (is_written(vocabulary, id)) out[std::string(vocabulary.pieces[id])] = id;
+    if (is_written(vocabulary, id)) out.emplace(piece_of(vocabulary, static_cast<TokenId>(id)), id);
   }
   return out;
+}
+
+/// Whether merges can say what the scores do: SentencePiece joins characters that are no tokens and
+/// tokens that users defined, too.
+bool can_be_merges(const Vocabulary& vocabulary) {
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    const TokenKind kind = vocabulary.kinds[id];
+    const std::string_view piece = vocabulary.pieces[id];
+    if (kind == TokenKind::user_defined && piece.find(text::kSpaceMark) != piece.npos) return false;
+    if (kind == TokenKind::normal && !text::has_character_tokens(vocabulary, piece)) return false;
+  }
+  return true;
 }
 
 ordered_json merge_list(const Vocabulary& vocabulary, const std::vector<text::MergeRule>& merges) {
@@ -87,7 +106,7 @@ ordered_json post_processor(const Vocabulary& vocabulary) {
           {"special_tokens", tokens}};
 }
 
-ordered_json bpe_model(const Vocabulary& vocabulary, bool is_sentencepiece) {
+ordered_json bpe_model(const Vocabulary& vocabulary, bool is_sentencepiece, bool& is_same) {
   ordered_json model = {{"type", "BPE"},
                         {"dropout", nullptr},
                         {"unk_token", nullptr},
@@ -100,8 +119,12 @@ ordered_json bpe_model(const Vocabulary& vocabulary, bool is_sentencepiece) {
     model["unk_token"] = piece_of(vocabulary, vocabulary.special.unk);
   }
   model["vocab"] = vocabulary_map(vocabulary);
-  model["merges"] = merge_list(
-      vocabulary, is_sentencepiece ? text::merges_of_scores(vocabulary) : vocabulary.merges);
+  if (!is_sentencepiece) {
+    model["merges"] = merge_list(vocabulary, vocabulary.merges);
+    return model;
+  }
+  is_same = is_same && can_be_merges(vocabulary);
+  model["merges"] = merge_list(vocabulary, text::merges_of_scores(vocabulary));
   return model;
 }
 
@@ -153,6 +176,44 @@ std::string config_text(const Vocabulary& vocabulary, const Metadata& metadata) 
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+/// Texts, all tokens that are matched as a whole with text on both sides, and SentencePiece's
+/// pieces side by side: of neighbours with equal scores it joins the leftmost, which merges only
+/// nearly say.
+std::vector<std::string> texts_to_compare(const Vocabulary& vocabulary) {
+  std::vector<std::string> texts = tokenizer_texts();
+  std::string matched, joined;
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    const auto token = static_cast<TokenId>(id);
+    if (vocabulary.is_hidden(token) || vocabulary.kinds[id] == TokenKind::user_defined) {
+      matched.append(" a ").append(piece_of(vocabulary, token)).append("b");
+    } else if (vocabulary.algorithm == Algorithm::sentencepiece_bpe &&
+               vocabulary.kinds[id] == TokenKind::normal) {
+      const std::string piece = text::unmark_spaces(vocabulary.pieces[id]);
+      joined.append(piece).append(piece);
+    }
+  }
+  texts.push_back(std::move(matched));
+  texts.push_back(std::move(joined));
+  return texts;
+}
+
+/// Whether the files, read again, give the ids of `metadata`. Errors: they cannot be read.
+Result<bool> read_alike(const Metadata& metadata, const Vocabulary& vocabulary,
+                        const WrittenTokenizerFiles& files) {
+  HEADRACE_ASSIGN(const auto before, make_tokenizer(metadata, {}));
+  HEADRACE_ASSIGN(
+      const auto after,
+      text::read_tokenizer_json({.tokenizer = files.tokenizer, .tokenizer_config = files.config},
+                                {}, "the tokenizer.json that was made"));
+  constexpr EncodeOptions kParsed = {.add_special = true, .parse_special = true};
+  for (const std::string& text : texts_to_compare(vocabulary)) {
+    const auto wanted = before->encode(text, kParsed);
+    const auto found = after->encode(text, kParsed);
+    if (!wanted.ok() || !found.ok() || *wanted != *found) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<WrittenTokenizerFiles> write_hf_tokenizer(const Metadata& metadata) {
@@ -172,9 +233,11 @@ Result<WrittenTokenizerFiles> write_hf_tokenizer(const Metadata& metadata) {
   } else {
     put_byte_level(vocabulary, out, files.is_same);
   }
-  out["model"] = bpe_model(vocabulary, is_sentencepiece);
+  out["model"] = bpe_model(vocabulary, is_sentencepiece, files.is_same);
   files.tokenizer = out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   files.config = config_text(vocabulary, metadata);
+  HEADRACE_ASSIGN(const bool is_alike, read_alike(metadata, vocabulary, files));
+  files.is_same = files.is_same && is_alike;
   return files;
 }
 

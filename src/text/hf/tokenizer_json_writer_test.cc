@@ -96,6 +96,75 @@ TEST(TokenizerJsonWriter, SentencePiece) {
   }
 }
 
+/// <unk>, <s>, </s> and all bytes, with the ids that the keys name; no BOS.
+VocabularyBuilder sentencepiece_start(bool has_bytes = true) {
+  VocabularyBuilder builder("llama");
+  builder.token("<unk>", TokenKind::unknown);
+  builder.token("<s>", TokenKind::control);
+  builder.token("</s>", TokenKind::control);
+  if (has_bytes) builder.byte_tokens();
+  builder.set("tokenizer.ggml.unknown_token_id", uint64_t{0});
+  builder.set("tokenizer.ggml.bos_token_id", uint64_t{1});
+  builder.set("tokenizer.ggml.eos_token_id", uint64_t{2});
+  builder.set("tokenizer.ggml.add_bos_token", false);
+  return builder;
+}
+
+// The library looks for them in the text before spaces are marked.
+TEST(TokenizerJsonWriter, TokensThatUsersDefinedAreSpelledAsTheTextHasThem) {
+  for (const bool has_marks : {true, false}) {
+    auto builder = sentencepiece_start();
+    const std::string mark(kSpaceMark);
+    builder.token(mark, TokenKind::normal, -10);
+    builder.token("a", TokenKind::normal, -11);
+    const TokenId two = builder.token(has_marks ? mark + mark : "  ", TokenKind::user_defined);
+    builder.set("tokenizer.ggml.add_space_prefix", false);
+    const auto before = builder.build();
+    const auto written = write_hf_tokenizer(builder.metadata());
+    ASSERT_TRUE(written.ok()) << written.error().to_string();
+    const auto root = nlohmann::json::parse(written->tokenizer);
+    EXPECT_EQ(root["added_tokens"].back()["content"], "  ");
+    EXPECT_EQ(root["model"]["vocab"]["  "], two);
+    EXPECT_EQ(written->is_same, !has_marks) << "SentencePiece joins marks of the text too";
+    const auto after = read_tokenizer_json(
+        {.tokenizer = written->tokenizer, .tokenizer_config = written->config}, {}, "here");
+    ASSERT_TRUE(after.ok()) << after.error().to_string();
+    const EncodeOptions options = {.add_special = true, .parse_special = true};
+    for (const char* text : {"a  a", "   a", "a<unk>\u00E9  <s>"}) {
+      EXPECT_EQ((*after)->encode(text, options).value(), before->encode(text, options).value())
+          << text;
+    }
+  }
+}
+
+TEST(TokenizerJsonWriter, JoinsOfCharactersThatAreNoTokensCannotBeSaid) {
+  for (const bool has_b : {true, false}) {
+    auto builder = sentencepiece_start();
+    builder.token(std::string(kSpaceMark), TokenKind::normal, -10);
+    builder.token("a", TokenKind::normal, -11);
+    if (has_b) builder.token("b", TokenKind::normal, -12);
+    builder.token("ab", TokenKind::normal, -1);
+    const auto written = write_hf_tokenizer(builder.metadata());
+    ASSERT_TRUE(written.ok()) << written.error().to_string();
+    EXPECT_EQ(written->is_same, has_b);
+  }
+}
+
+// Of two joins with the same score SentencePiece takes the left one, and of merges the first
+// counts.
+TEST(TokenizerJsonWriter, TextsShowWhatMergesDoNotSay) {
+  for (const bool is_left_first : {true, false}) {
+    auto builder = sentencepiece_start();
+    builder.token(std::string(kSpaceMark), TokenKind::normal, -10);
+    builder.token(is_left_first ? "ca" : "as", TokenKind::normal, -1);  // of "snake_case"
+    builder.token(is_left_first ? "as" : "ca", TokenKind::normal, -1);
+    for (const char* piece : {"c", "a", "s"}) builder.token(piece, TokenKind::normal, -11);
+    const auto written = write_hf_tokenizer(builder.metadata());
+    ASSERT_TRUE(written.ok()) << written.error().to_string();
+    EXPECT_EQ(written->is_same, is_left_first);
+  }
+}
+
 // Vocabularies of published models: GGUF to tokenizer.json, and back.
 TEST(TokenizerJsonWriter, ReferenceVocabulariesGiveTheSameIds) {
   constexpr const char* kMore[] = {
