@@ -16,23 +16,24 @@ constexpr const char* kQuantHint =
     "this build reads gptq, awq, compressed-tensors and fp8; others: use the model's own weights, "
     "or a GGUF file";
 
-/// A fault unless the text is absent or, in any case of letters, one of these.
-void expect_one_of(const HfConfig& config, std::string_view key,
-                   std::initializer_list<std::string_view> known) {
+/// The text in small letters; empty where it is absent. A fault unless it is one of these.
+std::string expect_one_of(const HfConfig& config, std::string_view key,
+                          std::initializer_list<std::string_view> known) {
   const auto found = config.text(key);
-  if (!found) return;
+  if (!found) return "";
   std::string lower = *found;
   std::ranges::transform(lower, lower.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   std::string names;
   for (const std::string_view one : known) {
-    if (lower == one) return;
+    if (lower == one) return lower;
     names += (names.empty() ? "'" : " or '") + std::string(one) + "'";
   }
   config.fail(key,
               "expected " + names + ", found " + quote_name(*found) + "; others are not built in",
               ErrorCode::unsupported);
+  return "";
 }
 
 int read_bits(const HfConfig& config, std::string_view key, std::initializer_list<int64_t> known) {
@@ -50,11 +51,11 @@ int read_bits(const HfConfig& config, std::string_view key, std::initializer_lis
   return 4;
 }
 
-int64_t read_group_size(const HfConfig& config) {
-  const auto found = config.integer("group_size");
+int64_t read_group_size(const HfConfig& config, std::string_view key = "group_size") {
+  const auto found = config.integer(key);
   if (!found) return -1;
   if (*found == -1 || *found > 0) return *found;
-  config.fail("group_size", "expected -1 or a number above 0, found " + std::to_string(*found));
+  config.fail(key, "expected -1 or a number above 0, found " + std::to_string(*found));
   return -1;
 }
 
@@ -65,11 +66,12 @@ std::string groups_text(int64_t size) {
 void read_gptq(const HfConfig& config, HfQuantization& out) {
   out.bits = read_bits(config, "bits", {2, 4, 8});
   out.group_size = read_group_size(config);
-  expect_one_of(config, "checkpoint_format", {"gptq", "gptq_v2"});
-  expect_one_of(config, "pack_dtype", {"int32"});
-  if (config.text("checkpoint_format").value_or("") == "gptq_v2") {
+  // `format` is the newer name.
+  const char* key = config.has("checkpoint_format") ? "checkpoint_format" : "format";
+  if (expect_one_of(config, key, {"gptq", "gptq_v2"}) == "gptq_v2") {
     out.zeros_form = GptqZeros::as_is;
   }
+  expect_one_of(config, "pack_dtype", {"int32"});
   if (config.boolean("is_marlin_format").value_or(false)) {
     config.fail("is_marlin_format", "weights in Marlin's own order are not built in",
                 ErrorCode::unsupported);
@@ -86,9 +88,15 @@ void read_gptq(const HfConfig& config, HfQuantization& out) {
 
 void read_awq(const HfConfig& config, HfQuantization& out) {
   out.bits = read_bits(config, config.has("w_bit") ? "w_bit" : "bits", {4});
-  out.group_size = config.has("q_group_size") ? config.integer("q_group_size").value_or(-1)
-                                              : read_group_size(config);
-  expect_one_of(config, "version", {"gemm"});
+  out.group_size =
+      read_group_size(config, config.has("q_group_size") ? "q_group_size" : "group_size");
+  for (const char* key : {"version", "format", "checkpoint_format"}) {
+    expect_one_of(config, key, {"gemm"});
+  }
+  if (config.text("backend").value_or("") == "llm-awq") {
+    config.fail("backend", "weights in the order of 'llm-awq' are not built in",
+                ErrorCode::unsupported);
+  }
   out.name = "awq, 4 bits" + groups_text(out.group_size);
 }
 

@@ -31,6 +31,7 @@ constexpr std::pair<std::string_view, QuantPart> kEndings[] = {
     {".q_scale", QuantPart::unused},
     {".k_scale", QuantPart::unused},
     {".v_scale", QuantPart::unused},
+    {".kv_scale", QuantPart::unused},
 };
 
 std::optional<PackedType> packed_type(StoredType type) {

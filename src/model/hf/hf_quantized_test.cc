@@ -258,6 +258,7 @@ std::vector<float> add_fp8(SafetensorsBuilder& file, const std::string& name, in
   const std::vector<int64_t> shape =
       block == 0 ? std::vector<int64_t>{} : std::vector{down, across};
   file.add(name + (block > 0 ? ".weight_scale_inv" : ".weight_scale"), "F32", shape, raw(scales));
+  file.add(name + ".kv_scale", "F32", {1}, raw(std::vector<float>{1}));
   return weights;
 }
 
@@ -273,7 +274,8 @@ struct Kind {
 
 Kind gptq_kind(std::string name, Format format, const Range& range, json config, int bits,
                bool is_shuffled = false) {
-  const int less = config.value("checkpoint_format", "gptq") == "gptq" ? 1 : 0;
+  const std::string form = config.value("checkpoint_format", config.value("format", "gptq"));
+  const int less = form.ends_with('2') ? 0 : 1;
   config["quant_method"] = "gptq";
   config["bits"] = bits;
   config["group_size"] = range.group;
@@ -320,6 +322,8 @@ std::vector<Kind> all_kinds() {
   std::vector<Kind> kinds = {
       gptq_kind("gptq", Format::q4_0, middle, {{"sym", true}}, 4),
       gptq_kind("gptq_v2", Format::q4_0, middle, {{"checkpoint_format", "gptq_v2"}}, 4),
+      gptq_kind("gptq_v2_capitals", Format::q4_0, middle, {{"checkpoint_format", "GPTQ_V2"}}, 4),
+      gptq_kind("gptq_v2_format", Format::q4_0, middle, {{"format", "gptq_v2"}}, 4),
       gptq_kind("gptq_zeros", Format::q5_0, any, {{"sym", false}}, 4),
       gptq_kind("gptq_order", Format::f32, middle, {{"desc_act", true}}, 4, true),
       gptq_kind("gptq_whole", Format::q4_0, {.group = -1}, json::object(), 4),
@@ -488,10 +492,14 @@ TEST_F(HfQuantizedFaults, ConfigsThatAreNotBuiltIn) {
   expect_error("gptq", {{"bits", "four"}}, place + "bits: expected an integer");
   expect_error("gptq", {{"group_size", 0}}, place + "group_size: expected -1 or a number above 0");
   expect_error("gptq", {{"checkpoint_format", "marlin"}}, "found 'marlin'");
+  expect_error("gptq", {{"format", "marlin"}}, "found 'marlin'");
   expect_error("gptq", {{"is_marlin_format", true}}, place + "is_marlin_format");
   expect_error("gptq", {{"dynamic", {{"+:.*down.*", {{"bits", 8}}}}}}, place + "dynamic");
   expect_error("awq", {{"version", "gemv"}}, "expected 'gemm', found 'gemv'");
   expect_error("awq", {{"bits", 8}}, place + "bits");
+  expect_error("awq", {{"version", nullptr}, {"format", "gemv_fast"}}, place + "format");
+  expect_error("awq", {{"backend", "llm-awq"}}, place + "backend");
+  expect_error("awq", {{"q_group_size", 0}}, place + "q_group_size: expected -1 or a number");
   expect_error("pack_4", {{"format", "marlin-24"}}, place + "format");
   expect_error("pack_4", {{"sparsity_config", {{"format", "sparse-24-bitmask"}}}},
                place + "sparsity_config.format");
@@ -507,7 +515,8 @@ TEST_F(HfQuantizedFaults, WeightsThatAreNotAsTheConfigSays) {
   expect_error("gptq", {{"bits", 8}}, "'model.layers.0.mlp.down_proj.");
   expect_error("awq", {{"quant_method", "gptq"}}, "'model.layers.0.mlp.down_proj.");
   expect_error("awq", {{"quant_method", "compressed-tensors"}}, "is no part of a weight as");
-  expect_error("pack_4", {{"quant_method", "gptq"}, {"bits", 4}}, "is no part of a weight as");
+  expect_error("pack_4", {{"quant_method", "gptq"}, {"bits", 4}, {"format", nullptr}},
+               "is no part of a weight as");
   expect_error("fp8_blocks", {{"weight_block_size", {32, 48}}},
                "expected a scale a block of 32 x 48");
 }

@@ -91,7 +91,7 @@ struct PackQuantizedModule {
   PackedTensor weight_shape;                        ///< i32 or i64 [2]: rows, cols
   const PackedTensor* weight_zero_point = nullptr;  ///< i8 [rows, groups], or packed i32
                                                     ///< [rows / (32 / bits), rounded up, groups]
-  const PackedTensor* weight_g_idx = nullptr;       ///< i32 [cols]
+  const PackedTensor* weight_g_idx = nullptr;       ///< i32 [cols]; null or all -1: in order
 };
 
 Result<UnpackedPlan> plan_pack_quantized(const PackQuantizedModule& module);

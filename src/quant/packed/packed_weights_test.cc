@@ -360,6 +360,13 @@ TEST(PackQuantized, BecomesBlocksValueForValue) {
                                                  : Format::q5_0);
         }
         EXPECT_EQ(decoded(*matrix), drawn.weights());
+
+        Owned order = words("l.weight_g_idx", {cols});
+        for (int64_t col = 0; col < cols; ++col) order.set(static_cast<size_t>(col), int32_t{-1});
+        module.weight_g_idx = &order.tensor;
+        EXPECT_EQ(decoded(*unpack_pack_quantized(module)), drawn.weights()) << "never set";
+        order.set(3, int32_t{0});
+        EXPECT_FALSE(unpack_pack_quantized(module).ok());
       }
     }
   }

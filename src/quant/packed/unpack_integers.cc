@@ -1,6 +1,7 @@
 // The layouts of packed integers: GPTQ, AWQ, pack-quantized and int-quantized. Sources: the packing
 // and unpacking functions of AutoGPTQ and GPTQModel (qlinear), AutoAWQ (gemm), and
 // compressed-tensors (pack_to_int32, unpack_from_int32), as documented there.
+#include <algorithm>
 #include <array>
 
 #include "base/checked.h"
@@ -140,6 +141,13 @@ void set_zeros(GroupedIntegers& out, ZeroAt zero_at) {
   }
 }
 
+/// Whether an order of columns is what it is made with before anything sets it, -1 for all: then
+/// they are in their own.
+bool is_unset(const PackedTensor& g_idx) {
+  return !g_idx.data.empty() &&
+         std::ranges::all_of(g_idx.data, [](std::byte one) { return one == std::byte{0xff}; });
+}
+
 // What each layout says besides its weights.
 
 Result<GroupedIntegers> integers_of(const GptqModule& module) {
@@ -204,7 +212,7 @@ Result<GroupedIntegers> integers_of(const PackQuantizedModule& module) {
   out.rows = shape[0];
   out.cols = shape[1];
   HEADRACE_TRY(set_scales_by_row(out, module.weight_scale, module.group_size));
-  if (module.weight_g_idx != nullptr) {
+  if (module.weight_g_idx != nullptr && !is_unset(*module.weight_g_idx)) {
     HEADRACE_TRY(packed::set_group_order(out, *module.weight_g_idx));
   }
   const PackedTensor* zeros = module.weight_zero_point;
