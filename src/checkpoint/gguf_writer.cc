@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -221,17 +220,6 @@ Result<Layout> make_layout(const Metadata& metadata, std::span<const GgufTensorP
   return layout;
 }
 
-Result<void> check_room(const std::string& path, uint64_t bytes) {
-  const auto folder = std::filesystem::path(path).parent_path();
-  HEADRACE_ASSIGN(const uint64_t room, free_disk_bytes(folder.empty() ? "." : folder.string()));
-  if (bytes <= room) return {};
-  const auto mib = [](uint64_t count) { return std::to_string((count + 0xfffff) >> 20) + " MiB"; };
-  return Error{ErrorCode::resource_exhausted,
-               "the file will have " + mib(bytes) + ", and the disk has room for " +
-                   std::to_string(room >> 20) + " MiB",
-               path, "make room, or write to another disk"};
-}
-
 Result<void> write_tensor(AtomicFile& file, size_t index, uint64_t bytes, GgufData data) {
   uint64_t written = 0;
   const auto put = [&](std::span<const std::byte> part) -> Result<void> {
@@ -256,7 +244,7 @@ Result<uint64_t> gguf_file_bytes(const Metadata& metadata,
 Result<void> write_gguf(const std::string& path, const Metadata& metadata,
                         std::span<const GgufTensorPlan> tensors, GgufData data) {
   HEADRACE_ASSIGN(const Layout layout, make_layout(metadata, tensors));
-  HEADRACE_TRY(check_room(path, layout.total_bytes));
+  HEADRACE_TRY(expect_disk_room(path, layout.total_bytes));
   HEADRACE_ASSIGN(AtomicFile file, AtomicFile::create_beside(path));
   HEADRACE_TRY(file.write(std::as_bytes(std::span(layout.head))));
   for (size_t i = 0; i < tensors.size(); ++i) {

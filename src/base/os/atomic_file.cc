@@ -85,11 +85,24 @@ Result<void> AtomicFile::commit(const std::string& path) {
 Result<uint64_t> free_disk_bytes(const std::string& path) {
   struct statvfs info {};
   if (::statvfs(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) {
+      return Error{ErrorCode::not_found, "there is no such folder", path, "make it first"};
+    }
     return Error{ErrorCode::io_error,
                  std::string("cannot read the free space: ") + std::strerror(errno), path, ""};
   }
   const auto bytes = checked_mul<uint64_t>(info.f_bavail, info.f_frsize);
   return bytes ? *bytes : UINT64_MAX;
+}
+
+Result<void> expect_disk_room(const std::string& path, uint64_t bytes) {
+  HEADRACE_ASSIGN(const uint64_t room, free_disk_bytes(folder_of(path)));
+  if (bytes <= room) return {};
+  const uint64_t needed = (bytes >> 20) + (bytes % (uint64_t{1} << 20) != 0 ? 1 : 0);
+  return Error{ErrorCode::resource_exhausted,
+               std::to_string(needed) + " MiB are to be written, and the disk has room for " +
+                   std::to_string(room >> 20) + " MiB",
+               path, "make room, or write to another disk"};
 }
 
 }  // namespace headrace

@@ -43,7 +43,12 @@ class AtomicFile {
   std::string temporary_;
 };
 
-/// Bytes that a user may still write on the file system of `path` (an existing file or folder).
+/// Bytes that a user may still write on the file system of `path`. Errors: not_found (it is no
+/// file or folder), io_error.
 Result<uint64_t> free_disk_bytes(const std::string& path);
+
+/// Whether `bytes` can be written to `path`, which need not be there, but its folder must. Errors:
+/// resource_exhausted, and those of free_disk_bytes.
+Result<void> expect_disk_room(const std::string& path, uint64_t bytes);
 
 }  // namespace headrace

@@ -119,7 +119,20 @@ TEST(FreeDisk, IsKnownForFoldersThatAre) {
   const auto free = free_disk_bytes("/");
   ASSERT_TRUE(free.ok());
   EXPECT_LT(*free, uint64_t{1} << 60);
-  EXPECT_FALSE(free_disk_bytes("/no/such/folder").ok());
+  const auto none = free_disk_bytes("/no/such/folder");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::not_found);
+  EXPECT_EQ(none.error().to_string(), "/no/such/folder: there is no such folder (make it first)");
+}
+
+TEST(FreeDisk, IsExpectedForFilesThatAreToBe) {
+  EXPECT_TRUE(expect_disk_room("/to_be", 0).ok());
+  const auto full = expect_disk_room("/to_be", UINT64_MAX);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().code, ErrorCode::resource_exhausted);
+  EXPECT_NE(full.error().to_string().find("/to_be: 17592186044416 MiB"), std::string::npos)
+      << full.error().to_string();
+  EXPECT_EQ(expect_disk_room("/no/such/folder/file", 0).error().code, ErrorCode::not_found);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ Result<std::shared_ptr<const Tokenizer>> build(const text::HfFiles& files,
   }
   if (files.sentencepiece.empty()) {
     return Error{ErrorCode::not_found, "expected a tokenizer.json or tokenizer.model, found none",
-                 directory, ""};
+                 directory, "give a model's directory, its tokenizer.json, or a GGUF file"};
   }
   HEADRACE_ASSIGN(text::SentencePieceModel model, text::read_sentencepiece(files.sentencepiece));
   return text::build_sentencepiece(std::move(model), files, "tokenizer.model", options);
