@@ -52,6 +52,25 @@ Format main_format(const Checkpoint& from, const Quantization* to) {
   return kFormats[std::ranges::max_element(counts) - std::begin(counts)];
 }
 
+/// Whether a directory is of the kind that is written here, so that it may be replaced.
+bool holds_model(const fs::path& directory) {
+  std::error_code ignored;
+  if (!fs::exists(directory / "config.json", ignored)) return false;
+  for (fs::directory_iterator it(directory, ignored), end; it != end; it.increment(ignored)) {
+    if (it->path().extension() == ".safetensors") return true;
+  }
+  return false;
+}
+
+/// Whether the file or directory `path` is `directory`, or anywhere in it.
+bool lies_in(const std::string& path, const std::string& directory) {
+  std::error_code error;
+  const fs::path inner = fs::canonical(path, error);
+  const fs::path outer = error ? fs::path() : fs::canonical(directory, error);
+  if (error) return false;
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
 Result<void> check_hf_target(const Checkpoint& from, const std::string& out,
                              const ConvertOptions& options) {
   const auto bad = [](std::string message, const std::string& where, std::string hint) {
@@ -75,9 +94,15 @@ Result<void> check_hf_target(const Checkpoint& from, const std::string& out,
     return bad("there is a directory of this name already", out,
                "give the result another name, or --force");
   }
-  if (fs::exists(fs::path(out) / "config.json", ignored)) return {};
-  return bad("the directory holds something else than a model", out,
-             "give the result another name");
+  if (!holds_model(out)) {
+    return bad("the directory holds something else than a model (config.json and safetensors)", out,
+               "give the result another name");
+  }
+  if (lies_in(from.path(), out)) {
+    return bad("the directory holds the model that is converted", out,
+               "give the result another name");
+  }
+  return {};
 }
 
 Error io_fault(std::string message, const std::string& where, std::error_code error) {
@@ -125,27 +150,36 @@ class PartDirectory {
     return file.commit(this->file(name));
   }
 
-  Result<void> commit() {
+  /// Where there is a directory that is not empty, it is replaced if `overwrite` is set.
+  Result<void> commit(bool overwrite) {
     std::error_code error;
-    const bool is_there = fs::exists(out_, error);
-    std::string old;
-    if (is_there) {
-      HEADRACE_ASSIGN(old, make_new_directory(out_ + ".old-"));
-      fs::rename(out_, old, error);  // which is empty
-      if (error) return io_fault("cannot move the directory that is there", out_, error);
-    }
-    fs::rename(path_, out_, error);
-    if (error) {
-      std::error_code ignored;
-      if (is_there) fs::rename(old, out_, ignored);
-      return io_fault("cannot give the directory its name", out_, error);
-    }
+    fs::rename(path_, out_, error);  // which takes the place of an empty directory, and of no other
+    const bool is_full = error == std::errc::directory_not_empty || error == std::errc::file_exists;
+    if (is_full && overwrite) return replace();
+    if (error) return io_fault("cannot give the directory its name", out_, error);
     path_.clear();
-    if (is_there) fs::remove_all(old, error);
     return {};
   }
 
  private:
+  Result<void> replace() {
+    HEADRACE_ASSIGN(const std::string old, make_new_directory(out_ + ".old-"));
+    std::error_code error, ignored;
+    fs::rename(out_, old, error);  // which is empty
+    if (error) {
+      fs::remove(old, ignored);
+      return io_fault("cannot move the directory that is there", out_, error);
+    }
+    fs::rename(path_, out_, error);
+    if (error) {
+      fs::rename(old, out_, ignored);
+      return io_fault("cannot give the directory its name", out_, error);
+    }
+    path_.clear();
+    fs::remove_all(old, ignored);
+    return {};
+  }
+
   std::string out_;
   std::string path_;
 };
@@ -246,7 +280,9 @@ class HfDirectoryWriter {
     HEADRACE_TRY(write_tokenizer(directory));
     HEADRACE_TRY(write_weights(directory));
     HEADRACE_TRY(from_.check_unchanged());
-    HEADRACE_TRY(directory.commit());
+    // Long after it was looked at first.
+    HEADRACE_TRY(check_hf_target(from_, out, options_));
+    HEADRACE_TRY(directory.commit(options_.overwrite));
     return std::move(summary_);
   }
 
@@ -314,6 +350,7 @@ class HfDirectoryWriter {
     std::vector<SafetensorsPlan> plans;
     std::vector<size_t> shard_begins = {0};
     uint64_t shard_bytes = 0;
+    uint64_t total_bytes = 0;
     for (const HfTarget& target : plan_.targets) {
       HEADRACE_ASSIGN(const Format format, format_of_target(target));
       plans.push_back({target.name, format, target.shape});
@@ -323,9 +360,11 @@ class HfDirectoryWriter {
         shard_bytes = 0;
       }
       shard_bytes += bytes;
+      total_bytes += bytes;
       summary_.num_changed += format != target.source->format ? 1 : 0;
     }
     summary_.num_tensors = static_cast<int64_t>(plans.size());
+    HEADRACE_TRY(expect_disk_room(directory.file("model.safetensors"), total_bytes));
     std::vector<std::string> files;
     for (size_t s = 0; s < shard_begins.size(); ++s) {
       const size_t begin = shard_begins[s];
@@ -408,6 +447,12 @@ Result<ConvertSummary> convert_to_hf(const Checkpoint& from, const std::string& 
                                      const ConvertOptions& options) {
   std::string target = out;
   while (target.size() > 1 && target.back() == '/') target.pop_back();
+  // What a link leads to is replaced, not the link.
+  std::error_code error;
+  if (fs::is_directory(target, error)) {
+    const fs::path real = fs::canonical(target, error);
+    if (!error) target = real.string();
+  }
   HEADRACE_TRY(check_hf_target(from, target, options));
   try {
     return HfDirectoryWriter(from, options).write(target);

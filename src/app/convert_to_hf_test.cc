@@ -142,6 +142,9 @@ TEST_F(ConvertToHf, NothingIsOverwrittenUnasked) {
   std::ofstream(at("other/letter")) << "dear";
   EXPECT_NE(error("other", true).find("something else than a model"), std::string::npos);
   EXPECT_TRUE(fs::exists(at("other/letter")));
+  std::ofstream(at("other/config.json")) << "{}";
+  EXPECT_NE(error("other", true).find("something else than"), std::string::npos);
+  EXPECT_TRUE(fs::exists(at("other/letter")));
   std::ofstream(at("file")) << "text";
   EXPECT_NE(error("file", true).find("no directory"), std::string::npos);
   EXPECT_NE(error("new", false, "q4_k").find("f32, f16 or bf16"), std::string::npos);
@@ -149,6 +152,54 @@ TEST_F(ConvertToHf, NothingIsOverwrittenUnasked) {
   ASSERT_FALSE(again.ok());
   EXPECT_NE(again.error().to_string().find("already"), std::string::npos);
   EXPECT_FALSE(fs::exists(at("new")));
+}
+
+TEST_F(ConvertToHf, AModelIsNotReplacedByItself) {
+  test::tiny_model({}).file.write(at("in.gguf"));
+  ASSERT_TRUE(convert(at("in.gguf"), at("out")).ok());
+  fs::create_directories(at("out/files"));
+  for (const char* place : {"out/in.gguf", "out/files/in.gguf"}) {
+    fs::copy_file(at("in.gguf"), at(place));
+    const auto done = convert(at(place), at("out"), "", true);
+    ASSERT_FALSE(done.ok()) << place;
+    EXPECT_NE(done.error().to_string().find("holds the model that is converted"),
+              std::string::npos);
+    EXPECT_TRUE(fs::exists(at(place)));
+  }
+  EXPECT_TRUE(convert(at("in.gguf"), at("out"), "", true).ok());
+  EXPECT_FALSE(fs::exists(at("out/files"))) << "replaced as a whole";
+  EXPECT_EQ(num_files(), 2U);
+}
+
+TEST_F(ConvertToHf, ALinkLeadsToTheDirectoryThatIsWritten) {
+  test::tiny_model({}).file.write(at("in.gguf"));
+  fs::create_directories(at("empty"));
+  fs::create_directory_symlink(at("empty"), at("link"));
+  for (const bool overwrite : {false, true}) {
+    const auto done = convert(at("in.gguf"), at("link"), "", overwrite);
+    ASSERT_TRUE(done.ok()) << done.error().to_string();
+    EXPECT_TRUE(fs::is_symlink(at("link")));
+    EXPECT_TRUE(fs::exists(at("empty/config.json")));
+    EXPECT_EQ(num_files(), 3U) << "nothing is left beside";
+  }
+}
+
+// What appeared while the weights were written is not touched.
+TEST_F(ConvertToHf, AnotherDirectoryOfTheNameStays) {
+  test::tiny_model({}).file.write(at("in.gguf"));
+  for (const bool overwrite : {false, true}) {
+    ConvertOptions options;
+    options.overwrite = overwrite;
+    options.progress = [&](uint64_t, uint64_t) {
+      fs::create_directories(at("out"));
+      std::ofstream(at("out/letter")) << "dear";
+      return true;
+    };
+    EXPECT_FALSE(convert_to_hf(*open(at("in.gguf")), at("out"), options).ok());
+    EXPECT_TRUE(fs::exists(at("out/letter")));
+    EXPECT_EQ(num_files(), 2U);
+    fs::remove_all(at("out"));
+  }
 }
 
 TEST_F(ConvertToHf, ManyWeightsAreSpreadOverFiles) {
