@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 
 namespace headrace {
 namespace {
@@ -223,14 +225,17 @@ void write_hf_moe(HfWriter& out, std::string_view count) {
 
 std::string hf_generation_config(const Metadata& metadata) {
   ordered_json out = ordered_json::object();
-  const auto id = [&](const char* key) {
-    return metadata.get_int(std::string("tokenizer.ggml.") + key);
+  const auto id = [&](const char* key) -> std::optional<int64_t> {
+    const auto found = metadata.get_int(std::string("tokenizer.ggml.") + key);
+    // Files write "none" as the largest 32-bit number.
+    if (!found.ok() || !*found || **found < 0 || **found >= INT32_MAX) return std::nullopt;
+    return **found;
   };
-  if (const auto bos = id("bos_token_id"); bos.ok() && *bos) out["bos_token_id"] = **bos;
+  if (const auto bos = id("bos_token_id")) out["bos_token_id"] = *bos;
   std::vector<int64_t> ends;
   for (const char* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
     const auto end = id(key);
-    if (end.ok() && *end && std::ranges::find(ends, **end) == ends.end()) ends.push_back(**end);
+    if (end && std::ranges::find(ends, *end) == ends.end()) ends.push_back(*end);
   }
   if (ends.size() == 1) out["eos_token_id"] = ends.front();
   if (ends.size() > 1) out["eos_token_id"] = ends;
@@ -239,13 +244,13 @@ std::string hf_generation_config(const Metadata& metadata) {
                                  {"top_p", "top_p"},
                                  {"min_p", "min_p"},
                                  {"repetition_penalty", "penalty_repeat"}}) {
-    const auto value = metadata.get_float(std::string("general.sampling.") + from);
-    if (!value.ok() || !*value) continue;
+    const auto found = metadata.get_float(std::string("general.sampling.") + from);
+    if (!found.ok() || !*found || !(std::abs(**found) <= INT32_MAX)) continue;
+    const double value = **found;
     const bool is_count = std::string_view(to) == "top_k";
-    if (std::string_view(from) == "temp") out["do_sample"] = **value > 0;
-    if (std::string_view(from) == "temp" && **value <= 0) continue;
-    out[to] =
-        is_count ? ordered_json(static_cast<int64_t>(**value)) : ordered_json(shortest(**value));
+    if (std::string_view(from) == "temp") out["do_sample"] = value > 0;
+    if (std::string_view(from) == "temp" && value <= 0) continue;
+    out[to] = is_count ? ordered_json(static_cast<int64_t>(value)) : ordered_json(shortest(value));
   }
   return out.dump(2) + "\n";
 }
