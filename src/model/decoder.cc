@@ -96,6 +96,29 @@ void Decoder::load_row_norms(Loader& load, int64_t index, AttentionBlock& attent
       load.norm(layer_tensor(index, "attn_k_norm"), config_.num_kv_heads * dim, config_.norm_eps);
 }
 
+Tensor Decoder::compute(const StepInput& step) {
+  Activations& a = *activations_;
+  const auto rows = static_cast<int64_t>(step.tokens.size());
+  LayerStep layer{step, a, a.x.view(rows), a.delta.view(rows)};
+  embed(step, layer.x, layer.delta);
+  turn(step.positions);
+  for (; layer.index < static_cast<size_t>(config_.num_layers); ++layer.index) {
+    if (is_unwanted(step)) return {};
+    run_layer(layer);
+  }
+  return head_.apply(backend_, layer.x, step, a);
+}
+
+void Decoder::embed(const StepInput& step, const Tensor& x, const Tensor& /*scratch*/) {
+  embedding_.apply(backend_, step.tokens, x);
+}
+
+void Decoder::attend(const AttentionBlock& attention, const LinearInput& in, const LayerStep& step,
+                     const Tensor& add_to) {
+  attention.apply(backend_, in, angles_of(step.index), cache_of(step.input, step.index),
+                  layer_in_group(step.index), step.buffers, step.delta, add_to);
+}
+
 void Decoder::turn(std::span<const int32_t> positions) {
   angles_ = rope_ ? rope_->angles(positions) : Tensor();
   window_angles_ = rope_window_ ? rope_window_->angles(positions) : angles_;

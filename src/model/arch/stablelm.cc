@@ -37,35 +37,24 @@ class StableLm final : public Decoder {
     }
   }
 
-  Tensor compute(const StepInput& step) override {
-    Activations& a = *activations_;
-    const auto rows = static_cast<int64_t>(step.tokens.size());
-    const Tensor x = a.x.view(rows);
-    const Tensor delta = a.delta.view(rows);
-
-    embedding_.apply(backend_, step.tokens, x);
-    turn(step.positions);
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      if (is_unwanted(step)) return {};
-      const StableLmLayer& layer = layers_[i];
-      const LinearInput normed = normed_input(layer.attention_norm, x);
+ private:
+  void run_layer(const LayerStep& step) override {
+    const StableLmLayer& layer = layers_[step.index];
+    Activations& a = step.buffers;
+    const LinearInput normed = normed_input(layer.attention_norm, step.x);
+    if (config_.is_parallel) {
       // Side by side, the feed-forward block reads x before attention has been added.
-      const Tensor attention_sum = config_.is_parallel ? Tensor() : x;
-      layer.attention.apply(backend_, normed, angles_of(i), cache_of(step, i), layer_in_group(i), a,
-                            delta, attention_sum);
-      if (config_.is_parallel) {
-        const Tensor beside = a.attended.view(rows);
-        layer.mlp.apply(backend_, normed, a, beside, Tensor());
-        backend_.add(x, delta);
-        backend_.add(x, beside);
-      } else {
-        layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
-      }
+      attend(layer.attention, normed, step, Tensor());
+      const Tensor beside = a.attended.view(step.x.rows);
+      layer.mlp.apply(backend_, normed, a, beside, Tensor());
+      backend_.add(step.x, step.delta);
+      backend_.add(step.x, beside);
+    } else {
+      attend(layer.attention, normed, step, step.x);
+      layer.mlp.apply(backend_, normed_input(layer.mlp_norm, step.x), a, step.delta, step.x);
     }
-    return head_.apply(backend_, x, step, a);
   }
 
- private:
   void load_layer_norms(Loader& load, int64_t index, AttentionBlock& attention) const {
     const float eps = config_.norm_eps;
     const int64_t dim = config_.head_dim;

@@ -42,30 +42,18 @@ class PreNormDecoder final : public Decoder {
     }
   }
 
-  Tensor compute(const StepInput& step) override {
-    Activations& a = *activations_;
-    const auto rows = static_cast<int64_t>(step.tokens.size());
-    const Tensor x = a.x.view(rows);
-    const Tensor delta = a.delta.view(rows);
-
-    embedding_.apply(backend_, step.tokens, x);
-    turn(step.positions);
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      if (is_unwanted(step)) return {};
-      const PreNormLayer& layer = layers_[i];
-      layer.attention.apply(backend_, layer.attention_norm.input(x), angles_of(i),
-                            cache_of(step, i), layer_in_group(i), a, delta, x);
-      const LinearInput normed = layer.mlp_norm.input(x);
-      if (layer.experts) {
-        layer.experts->apply(backend_, normed, a, delta, x);
-      } else {
-        layer.mlp.apply(backend_, normed, a, delta, x);
-      }
+ private:
+  void run_layer(const LayerStep& step) override {
+    const PreNormLayer& layer = layers_[step.index];
+    attend(layer.attention, layer.attention_norm.input(step.x), step, step.x);
+    const LinearInput normed = layer.mlp_norm.input(step.x);
+    if (layer.experts) {
+      layer.experts->apply(backend_, normed, step.buffers, step.delta, step.x);
+    } else {
+      layer.mlp.apply(backend_, normed, step.buffers, step.delta, step.x);
     }
-    return head_.apply(backend_, x, step, a);
   }
 
- private:
   GatedMlp load_fused_mlp(Loader& load, int64_t index, Activation activation) const {
     const int64_t embedding = config_.embedding_length;
     const int64_t hidden = config_.feed_forward_length;

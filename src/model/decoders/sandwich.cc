@@ -36,27 +36,15 @@ class SandwichDecoder final : public Decoder {
     }
   }
 
-  Tensor compute(const StepInput& step) override {
-    Activations& a = *activations_;
-    const auto rows = static_cast<int64_t>(step.tokens.size());
-    const Tensor x = a.x.view(rows);
-    const Tensor delta = a.delta.view(rows);
-
-    embedding_.apply(backend_, step.tokens, x);
-    turn(step.positions);
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      if (is_unwanted(step)) return {};
-      const SandwichLayer& layer = layers_[i];
-      layer.attention.apply(backend_, layer.attention_norm.input(x), angles_of(i),
-                            cache_of(step, i), layer_in_group(i), a, delta, Tensor());
-      layer.attention_post_norm.add_to(backend_, x, delta);
-      layer.mlp.apply(backend_, layer.mlp_norm.input(x), a, delta, Tensor());
-      layer.mlp_post_norm.add_to(backend_, x, delta);
-    }
-    return head_.apply(backend_, x, step, a);
+ private:
+  void run_layer(const LayerStep& step) override {
+    const SandwichLayer& layer = layers_[step.index];
+    attend(layer.attention, layer.attention_norm.input(step.x), step, Tensor());
+    layer.attention_post_norm.add_to(backend_, step.x, step.delta);
+    layer.mlp.apply(backend_, layer.mlp_norm.input(step.x), step.buffers, step.delta, Tensor());
+    layer.mlp_post_norm.add_to(backend_, step.x, step.delta);
   }
 
- private:
   std::vector<SandwichLayer> layers_;
 };
 

@@ -29,26 +29,19 @@ class UngatedDecoder final : public Decoder {
     }
   }
 
-  Tensor compute(const StepInput& step) override {
-    Activations& a = *activations_;
-    const auto rows = static_cast<int64_t>(step.tokens.size());
-    const Tensor x = a.x.view(rows);
-    const Tensor delta = a.delta.view(rows);
-
-    embedding_.apply(backend_, step.tokens, x);
-    if (positions_.table) positions_.add_to(backend_, step.positions, x, delta);
-    turn(step.positions);
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      if (is_unwanted(step)) return {};
-      const UngatedLayer& layer = layers_[i];
-      layer.attention.apply(backend_, normed_input(layer.attention_norm, x), angles_of(i),
-                            cache_of(step, i), layer_in_group(i), a, delta, x);
-      layer.mlp.apply(backend_, normed_input(layer.mlp_norm, x), a, delta, x);
-    }
-    return head_.apply(backend_, x, step, a);
+ private:
+  void embed(const StepInput& step, const Tensor& x, const Tensor& scratch) override {
+    Decoder::embed(step, x, scratch);
+    if (positions_.table) positions_.add_to(backend_, step.positions, x, scratch);
   }
 
- private:
+  void run_layer(const LayerStep& step) override {
+    const UngatedLayer& layer = layers_[step.index];
+    attend(layer.attention, normed_input(layer.attention_norm, step.x), step, step.x);
+    layer.mlp.apply(backend_, normed_input(layer.mlp_norm, step.x), step.buffers, step.delta,
+                    step.x);
+  }
+
   AbsolutePositions positions_;
   std::vector<UngatedLayer> layers_;
 };
