@@ -23,7 +23,10 @@ Result<ModelEntry*> ModelSet::find(std::string_view name) const {
   for (const auto& each : entries_) {
     if (each->name() == name || each->served->find_adapter(name) >= 0) return each.get();
   }
-  if (entries_.size() == 1) return entries_.front().get();
+  // One model alone answers to any name, with a warning; where names tell answers apart, none does.
+  if (entries_.size() == 1 && entries_.front()->served->adapters.empty()) {
+    return entries_.front().get();
+  }
   std::string known;
   for (const auto& each : entries_) {
     known += (known.empty() ? "" : ", ") + each->name();

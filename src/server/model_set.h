@@ -46,9 +46,9 @@ class ModelSet {
 
   const std::vector<std::unique_ptr<ModelEntry>>& all() const { return entries_; }
   ModelEntry& first() const { return *entries_.front(); }
-  /// A model has the names of its adapters too. "" is the first. Where there is one model alone it
-  /// answers to every name, with a warning from `api`; else errors: not_found, naming those there
-  /// are.
+  /// A model has the names of its adapters too. "" is the first. Where there is one model alone,
+  /// without adapters, it answers to every name, with a warning from `api`; else errors: not_found,
+  /// naming those there are.
   Result<ModelEntry*> find(std::string_view name) const;
 
   /// No request gets anything more from its engine.

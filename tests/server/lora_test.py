@@ -84,6 +84,7 @@ class Lora(ServerTest):
         def refused(status, **body):
             return self.assert_error(self.server.post("/v1/completions", {"prompt": "a", **body}), status)["param"]
 
+        self.assertEqual(refused(404, model="third"), "model")
         self.assertEqual(refused(400, lora=[{"id": 2}]), "lora[0].id")
         self.assertEqual(refused(400, lora=[{"id": "third"}]), "lora[0].id")
         self.assertEqual(refused(400, lora=[{"id": 0}, {"id": "one"}]), "lora[1].id")
