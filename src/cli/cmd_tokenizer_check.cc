@@ -86,8 +86,9 @@ Command tokenizer_check_command() {
   command.name = "tokenizer-check";
   command.summary = "Compare the tokenizers of two models";
   command.description =
-      "Compares vocabularies and rules, then the tokens of texts in many scripts, and shows the "
-      "first difference of each. A model is a GGUF file, a directory of Hugging Face, its "
+      "Compares vocabularies and rules, then the tokens of texts in many scripts and of texts with "
+      "special tokens, and shows the first difference of each. A model is a GGUF file, a directory "
+      "of Hugging Face, its "
       "tokenizer.json, or a name in the store. The exit code is 0 where both are the same and 1 "
       "where they differ.";
   command.options = {model_name("model", "One model", &args->model),
