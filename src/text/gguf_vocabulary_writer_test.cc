@@ -71,6 +71,29 @@ TEST(GgufVocabularyWriter, StepsOfSentencePieceAreSaidAsThat) {
   EXPECT_FALSE(same_as_written(*json, metadata));
 }
 
+// SentencePiece has no word for neighbours that stay apart, which only matters where there are any.
+TEST(GgufVocabularyWriter, UnknownNeighboursThatStayApart) {
+  auto builder = text::sentencepiece_example();
+  const auto files = std::move(write_hf_tokenizer(builder.metadata())).value();
+  for (const bool has_all_bytes : {true, false}) {
+    for (const bool is_joined : {true, false}) {
+      auto root = nlohmann::json::parse(files.tokenizer);
+      root["model"]["fuse_unk"] = is_joined;
+      if (!has_all_bytes) {
+        auto& vocab = root["model"]["vocab"];
+        vocab["[0xC3]"] = vocab["<0xC3>"];
+        vocab.erase("<0xC3>");
+      }
+      const auto json = read(root.dump(), files.config);
+      Metadata metadata;
+      std::deque<std::string> texts;
+      ASSERT_TRUE(put_gguf_vocabulary(*json, metadata, texts).ok());
+      EXPECT_EQ(same_as_written(*json, metadata), has_all_bytes || is_joined)
+          << has_all_bytes << is_joined;
+    }
+  }
+}
+
 TEST(GgufVocabularyWriter, OtherStepsAreRefused) {
   Metadata metadata;
   std::deque<std::string> texts;

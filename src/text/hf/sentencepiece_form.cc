@@ -2,7 +2,9 @@
 #include "text/hf/sentencepiece_form.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "checkpoint/quote_name.h"
@@ -13,6 +15,9 @@ namespace {
 
 /// Bytes of a piece whose parts are looked for: each costs its square, and none is that long.
 constexpr size_t kLongestJoined = 512;
+
+/// How a pipeline says that unknown neighbours become one token.
+constexpr std::string_view kJoinsUnknown = ", unknown neighbours are one";
 
 bool is_ordinary(const Vocabulary& vocabulary, TokenId id) {
   return vocabulary.kinds[static_cast<size_t>(id)] == TokenKind::normal;
@@ -46,7 +51,7 @@ bool take_steps(const Vocabulary& vocabulary, SentencePieceForm& out) {
   const std::string& model = vocabulary.steps.front();
   const bool is_bpe = model.starts_with("model: BPE, unknown ") &&
                       (model.ends_with(", byte fall-back") ||
-                       model.ends_with(", byte fall-back, unknown neighbours are one"));
+                       model.ends_with(", byte fall-back" + std::string(kJoinsUnknown)));
   if (!is_bpe) return false;
   for (size_t i = 1; i < vocabulary.steps.size(); ++i) {
     if (!take_step(vocabulary.steps[i], marks_spaces, out)) return false;
@@ -124,12 +129,16 @@ std::optional<SentencePieceForm> sentencepiece_form(const Vocabulary& vocabulary
   scored.index = vocabulary.index;
   scored.merges = vocabulary.merges;
   scored.kinds = vocabulary.kinds;
+  std::array<bool, 256> has_byte{};
   for (size_t id = 0; id < vocabulary.size(); ++id) {
-    const bool is_byte = byte_of_piece(vocabulary.pieces[id]) >= 0;
-    if (is_byte && is_ordinary(vocabulary, static_cast<TokenId>(id))) {
-      scored.kinds[id] = TokenKind::byte;
-    }
+    const int byte = byte_of_piece(vocabulary.pieces[id]);
+    if (byte < 0 || !is_ordinary(vocabulary, static_cast<TokenId>(id))) continue;
+    scored.kinds[id] = TokenKind::byte;
+    has_byte[static_cast<size_t>(byte)] = true;
   }
+  // Where a byte is missing there are unknown characters, of which SentencePiece joins neighbours.
+  const bool has_all = std::ranges::find(has_byte, false) == has_byte.end();
+  out.is_same = out.is_same && (has_all || vocabulary.steps.front().ends_with(kJoinsUnknown));
   if (const TokenId unknown = vocabulary.special.unk; unknown >= 0) {
     scored.kinds[static_cast<size_t>(unknown)] = TokenKind::unknown;
   }
