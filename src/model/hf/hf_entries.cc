@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -139,12 +140,23 @@ class HfEntries {
                     plan_quantized(quantization_, module_of(directory_, parts)));
     HfEntry& entry = entries_.emplace_back();
     entry.tensor.name = place.gguf;
-    entry.tensor.data = directory_.tensors()[**first].data;
+    entry.tensor.data = largest_data(parts);
     entry.tensor.format = plan.format;
     entry.tensor.shape = {plan.rows, plan.cols};
     entry.tensor.is_made = true;
     entry.made.emplace().quantized = parts;
     return {};
+  }
+
+  /// The weights themselves: by them models are told from each other.
+  std::span<const std::byte> largest_data(const QuantIndices& parts) const {
+    std::span<const std::byte> out;
+    for (const auto& part : parts) {
+      if (!part) continue;
+      const auto data = directory_.tensors()[*part].data;
+      if (data.size() > out.size()) out = data;
+    }
+    return out;
   }
 
   Result<void> add_stack(const std::string& name, const std::map<int64_t, uint32_t>& rows) {

@@ -454,6 +454,7 @@ TEST_P(HfQuantized, GivesTheLogitsOfItsWeights) {
   ASSERT_NE(tensor, nullptr);
   EXPECT_EQ(format_traits(tensor->format).name, format_traits(GetParam().format).name);
   EXPECT_EQ(tensor->shape, (std::vector<int64_t>{kQuantWidth, kQuantWidth}));
+  EXPECT_GE(tensor->data.size(), kQuantWidth * kQuantWidth / 4) << "the weights, not the scales";
   EXPECT_EQ((*checkpoint)->find("output.weight")->format, Format::f32);
   const std::string method = GetParam().config["quant_method"];
   EXPECT_NE((*checkpoint)->format_name().find(method), std::string::npos);
