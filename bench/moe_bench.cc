@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "backend/cpu/test_tensors.h"
-#include "bench/num_threads.h"
 #include "bench/peaks.h"
+#include "bench/run_benchmarks.h"
 
 namespace headrace {
 namespace {
@@ -170,11 +170,5 @@ void register_all() {
 }  // namespace headrace
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::AddCustomContext("cpu", headrace::cpu_features().model_name);
-  benchmark::AddCustomContext("threads", std::to_string(headrace::num_threads()));
-  headrace::register_all();
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return headrace::run_benchmarks(argc, argv, headrace::register_all);
 }

@@ -15,7 +15,7 @@
 #include "backend/cpu/context.h"
 #include "backend/cpu/kernels/tables.h"
 #include "backend/cpu/test_tensors.h"
-#include "bench/num_threads.h"
+#include "bench/run_benchmarks.h"
 #include "sampling/sampler.h"
 
 namespace headrace {
@@ -173,11 +173,5 @@ void register_all() {
 }  // namespace headrace
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::AddCustomContext("cpu", headrace::cpu_features().model_name);
-  benchmark::AddCustomContext("threads", std::to_string(headrace::num_threads()));
-  headrace::register_all();
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return headrace::run_benchmarks(argc, argv, headrace::register_all);
 }

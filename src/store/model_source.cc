@@ -41,17 +41,23 @@ bool is_revision(std::string_view revision) {
   });
 }
 
+/// Moves what follows a colon, if there is one, to `selector`; false where that is no name.
+bool take_selector(std::string_view& rest, std::string& selector) {
+  const size_t colon = rest.find(':');
+  if (colon == std::string_view::npos) return true;
+  selector = rest.substr(colon + 1);
+  rest = rest.substr(0, colon);
+  return check_file_name(selector).ok();
+}
+
+Error wrong_selector(std::string_view text) {
+  return wrong_source(text, "what follows the colon is neither a file nor a quantisation");
+}
+
 Result<ModelSource> parse_hub(std::string_view text, std::string_view rest) {
   ModelSource source;
   source.kind = SourceKind::hub;
-  const size_t colon = rest.find(':');
-  if (colon != std::string_view::npos) {
-    source.selector = rest.substr(colon + 1);
-    rest = rest.substr(0, colon);
-    if (!check_file_name(source.selector).ok()) {
-      return wrong_source(text, "what follows the colon is neither a file nor a quantisation");
-    }
-  }
+  if (!take_selector(rest, source.selector)) return wrong_selector(text);
   const size_t at = rest.find('@');
   source.revision = at == std::string_view::npos ? "main" : rest.substr(at + 1);
   source.repo = rest.substr(0, at);
@@ -63,14 +69,7 @@ Result<ModelSource> parse_hub(std::string_view text, std::string_view rest) {
 Result<ModelSource> parse_package(std::string_view text, std::string_view rest) {
   ModelSource source;
   source.kind = SourceKind::package;
-  const size_t colon = rest.find(':');
-  if (colon != std::string_view::npos) {
-    source.selector = rest.substr(colon + 1);
-    rest = rest.substr(0, colon);
-    if (!check_file_name(source.selector).ok()) {
-      return wrong_source(text, "what follows the colon is neither a file nor a quantisation");
-    }
-  }
+  if (!take_selector(rest, source.selector)) return wrong_selector(text);
   const size_t equals = rest.find("==");
   source.package = rest.substr(0, equals);
   if (equals != std::string_view::npos) {
