@@ -65,6 +65,20 @@ class HfEntries {
                  config.place("tie_word_embeddings"), "fetch the whole model"};
   }
 
+  /// Older tools left what they did to a file of their own.
+  static Result<void> expect_unquantised(const StoredTensor& stored, const QuantPlace& place) {
+    // A weight of 8-bit floats may do without.
+    if (place.part != QuantPart::qweight && place.part != QuantPart::weight_packed &&
+        place.part != QuantPart::weight_scale) {
+      return {};
+    }
+    return Error{ErrorCode::mismatch,
+                 "is a part of a quantised weight, and config.json has no `quantization_config`",
+                 "tensor " + quote_name(stored.name),
+                 "add one with `quant_method`, and what quantize_config.json or quant_config.json "
+                 "says where there is such a file"};
+  }
+
   Error at_tensor(uint32_t index, std::string message) const {
     return Error{ErrorCode::corrupt_data, std::move(message),
                  "tensor " + quote_name(directory_.tensors()[index].name), ""};
@@ -73,8 +87,9 @@ class HfEntries {
   Result<void> add(uint32_t index) {
     const StoredTensor& stored = directory_.tensors()[index];
     if (is_wrapped_ && is_of_other_parts(stored.name)) return {};
-    if (quantization_.method != HfQuantMethod::none) {
-      if (const auto place = place_quant_part(stored)) return add_part(index, *place);
+    if (const auto place = place_quant_part(stored)) {
+      if (quantization_.method != HfQuantMethod::none) return add_part(index, *place);
+      HEADRACE_TRY(expect_unquantised(stored, *place));
     }
     // Without a rule a tensor keeps its name: the loader says that nothing reads it.
     const HfPlace place =

@@ -511,6 +511,17 @@ TEST_F(HfQuantizedFaults, ConfigsThatAreNotBuiltIn) {
   expect_error("fp8_blocks", {{"weight_block_size", {0, 128}}}, place + "weight_block_size");
 }
 
+TEST_F(HfQuantizedFaults, AConfigThatSaysNothing) {
+  for (const char* name : {"gptq", "awq", "pack_4", "fp8_blocks"}) {
+    Kind kind = kind_named(name);
+    kind.config = json();
+    write_model(kind, true);
+    const std::string error = error_text();
+    EXPECT_NE(error.find("config.json has no `quantization_config`"), std::string::npos) << error;
+    EXPECT_NE(error.find("quantize_config.json"), std::string::npos) << error;
+  }
+}
+
 TEST_F(HfQuantizedFaults, WeightsThatAreNotAsTheConfigSays) {
   expect_error("gptq", {{"group_size", 64}}, "tensor 'model.layers.0.mlp.down_proj.scales'");
   expect_error("gptq", {{"bits", 8}}, "'model.layers.0.mlp.down_proj.");
