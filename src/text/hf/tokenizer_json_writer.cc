@@ -176,6 +176,9 @@ std::string config_text(const Vocabulary& vocabulary, const Metadata& metadata) 
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+/// Bytes of pieces that are compared, several times those of the largest published vocabulary.
+constexpr size_t kMostJoined = size_t{16} << 20;
+
 /// Texts, all tokens that are matched as a whole with text on both sides, and SentencePiece's
 /// pieces side by side: of neighbours with equal scores it joins the leftmost, which merges only
 /// nearly say.
@@ -187,7 +190,7 @@ std::vector<std::string> texts_to_compare(const Vocabulary& vocabulary) {
     if (vocabulary.is_hidden(token) || vocabulary.kinds[id] == TokenKind::user_defined) {
       matched.append(" a ").append(piece_of(vocabulary, token)).append("b");
     } else if (vocabulary.algorithm == Algorithm::sentencepiece_bpe &&
-               vocabulary.kinds[id] == TokenKind::normal) {
+               vocabulary.kinds[id] == TokenKind::normal && joined.size() < kMostJoined) {
       const std::string piece = text::unmark_spaces(vocabulary.pieces[id]);
       joined.append(piece).append(piece);
     }
