@@ -1,12 +1,12 @@
 // An adapter in a GGUF file. Source: llama.cpp's adapters, "general.type" "adapter",
 // "adapter.type" "lora", "adapter.lora.alpha", and for each weight "<weight>.lora_a" and ".lora_b".
 #include <cmath>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "checkpoint/quote_name.h"
+#include "model/adapters/adapter_halves.h"
 #include "model/adapters/open_adapter.h"
 
 namespace headrace {
@@ -33,27 +33,16 @@ Result<void> check_kind(const Metadata& metadata, std::string_view architecture)
                "general.architecture", "it was made for another model"};
 }
 
-/// The two halves of what is added to a weight, as they are found.
-struct Halves {
-  const CheckpointTensor* a = nullptr;
-  const CheckpointTensor* b = nullptr;
-};
+constexpr HalfEndings kGgufEndings = {".weight.lora_a", ".weight.lora_b"};
 
-Result<std::map<std::string, Halves>> gather(const Checkpoint& checkpoint) {
-  std::map<std::string, Halves> out;
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    const std::string_view name = tensor.name;
-    if (name.ends_with(".weight.lora_a")) {
-      out[std::string(name.substr(0, name.size() - 14))].a = &tensor;
-    } else if (name.ends_with(".weight.lora_b")) {
-      out[std::string(name.substr(0, name.size() - 14))].b = &tensor;
-    } else {
-      return Error{ErrorCode::unsupported,
-                   "expected a name that ends in .weight.lora_a or .weight.lora_b",
-                   "tensor " + quote_name(tensor.name), ""};
-    }
+std::optional<HalfName> parse_gguf_name(std::string_view name) {
+  for (const bool is_a : {true, false}) {
+    const std::string_view ending = is_a ? kGgufEndings.a : kGgufEndings.b;
+    if (!name.ends_with(ending)) continue;
+    name.remove_suffix(ending.size());
+    return HalfName{std::string(name), is_a};
   }
-  return out;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -73,10 +62,9 @@ Result<Adapter> open_gguf_adapter(const std::string& path, std::string_view arch
   Adapter adapter;
   adapter.base_model = base.value_or("");
   adapter.architecture = architecture;
-  HEADRACE_ASSIGN(const auto weights, gather(*checkpoint));
+  HEADRACE_ASSIGN(const auto weights,
+                  pair_halves(checkpoint->tensors(), kGgufEndings, parse_gguf_name));
   for (const auto& [weight, halves] : weights) {
-    if (halves.a == nullptr) return lacks_half(weight, ".weight.lora_a");
-    if (halves.b == nullptr) return lacks_half(weight, ".weight.lora_b");
     AdapterPair pair{.weight = weight, .a = *halves.a, .b = *halves.b};
     // Without alpha what is added is added as it is.
     HEADRACE_TRY(check_pair(pair));

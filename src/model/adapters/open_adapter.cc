@@ -52,11 +52,6 @@ Result<void> add_pair(Adapter& adapter, AdapterPair pair) {
   return {};
 }
 
-Error lacks_half(const std::string& weight, const std::string& ending) {
-  return {ErrorCode::corrupt_data, "there is no tensor " + quote_name(weight + ending),
-          "weight " + quote_name(weight), "the file is incomplete"};
-}
-
 Result<Adapter> open_adapter(const std::string& path, std::string name, const Checkpoint& base) {
   HEADRACE_ASSIGN(const auto found, base.metadata().get_string("general.architecture"));
   const std::string architecture(found.value_or(""));

@@ -42,7 +42,4 @@ Result<float> scale_of(double alpha, double by);
 /// Takes a pair that was checked to its place by name. Error: corrupt_data (a weight twice).
 Result<void> add_pair(Adapter& adapter, AdapterPair pair);
 
-/// Of a weight of which one of the two tensors is missing.
-Error lacks_half(const std::string& weight, const std::string& ending);
-
 }  // namespace headrace

@@ -2,7 +2,6 @@
 // "base_model.model.<module>.lora_A.weight" and ".lora_B.weight".
 #include <cmath>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "checkpoint/model_directory.h"
 #include "checkpoint/quote_name.h"
 #include "checkpoint/safetensors_file.h"
+#include "model/adapters/adapter_halves.h"
 #include "model/adapters/open_adapter.h"
 #include "model/hf/hf_checkpoint.h"
 #include "model/hf/hf_config.h"
@@ -110,13 +110,9 @@ Result<void> check_peft_kind(const HfConfig& config) {
   return {};
 }
 
-/// One of the two matrices of a module.
-struct HalfName {
-  std::string module;
-  bool is_a = false;
-};
+constexpr HalfEndings kPeftEndings = {".lora_A.weight", ".lora_B.weight"};
 
-std::optional<HalfName> parse_name(std::string_view name) {
+std::optional<HalfName> parse_peft_name(std::string_view name) {
   constexpr std::string_view kPrefix = "base_model.model.";
   if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
   for (const bool is_a : {true, false}) {
@@ -128,31 +124,6 @@ std::optional<HalfName> parse_name(std::string_view name) {
     return HalfName{std::string(name.substr(0, at)), is_a};
   }
   return std::nullopt;
-}
-
-struct StoredHalves {
-  const StoredTensor* a = nullptr;
-  const StoredTensor* b = nullptr;
-};
-
-Result<std::map<std::string, StoredHalves>> gather_stored(std::span<const StoredTensor> stored) {
-  std::map<std::string, StoredHalves> out;
-  for (const StoredTensor& tensor : stored) {
-    const auto name = parse_name(tensor.name);
-    if (!name) {
-      return Error{ErrorCode::unsupported,
-                   "expected a name that ends in .lora_A.weight or .lora_B.weight",
-                   "tensor " + quote_name(tensor.name),
-                   "changes of embeddings, biases and whole modules are not built in"};
-    }
-    const StoredTensor*& half = name->is_a ? out[name->module].a : out[name->module].b;
-    if (half != nullptr) {
-      return Error{ErrorCode::corrupt_data, "is there twice, under different names",
-                   "tensor " + quote_name(tensor.name), ""};
-    }
-    half = &tensor;
-  }
-  return out;
 }
 
 Result<CheckpointTensor> read_tensor(const StoredTensor& stored, AdapterCopies& copies) {
@@ -202,10 +173,8 @@ Result<std::vector<HfName>> rules_of(std::string_view architecture) {
 Result<void> add_pairs(std::span<const StoredTensor> stored, std::string_view architecture,
                        const Scales& scales, AdapterCopies& copies, Adapter& adapter) {
   HEADRACE_ASSIGN(const auto rules, rules_of(architecture));
-  HEADRACE_ASSIGN(const auto modules, gather_stored(stored));
+  HEADRACE_ASSIGN(const auto modules, pair_halves(stored, kPeftEndings, parse_peft_name));
   for (const auto& [module, halves] : modules) {
-    if (halves.a == nullptr) return lacks_half(module, ".lora_A.weight");
-    if (halves.b == nullptr) return lacks_half(module, ".lora_B.weight");
     AdapterPair pair;
     pair.weight = weight_of(rules, module);
     if (pair.weight.empty()) {
