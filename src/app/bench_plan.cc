@@ -96,7 +96,7 @@ Result<void> check_bench_fits(const std::vector<BenchTest>& tests, const ModelCo
   const uint64_t all_weights = saturating_add(needs.weight_bytes, needs.file_bytes);
   const uint64_t read = std::min(saturating_add(all_weights, kv), kMaxReadBytes);
   // Weights count as what they take of memory.
-  needs.weight_bytes = saturating_add(needs.weight_bytes, needs.scratch_bytes);
+  needs.weight_bytes = resident_bytes(needs);
   const uint64_t total =
       saturating_add(saturating_add(needs.weight_bytes, kv), saturating_add(activations, read));
   const uint64_t budget = budget_bytes(available_bytes);

@@ -56,17 +56,24 @@ uint64_t kv_bytes_per_token(const MemoryNeeds& needs) {
   return sum;
 }
 
+uint64_t resident_bytes(const MemoryNeeds& needs) {
+  return saturating_add(saturating_add(needs.weight_bytes, needs.adapter_bytes),
+                        needs.scratch_bytes);
+}
+
 uint64_t activation_bytes(const MemoryNeeds& needs) {
   const ActivationSizes& sizes = needs.activations;
   // Quantised rows take less than floats.
   const uint64_t copy =
       saturating_mul<uint64_t>(product(needs.chunk_tokens, widest_input(sizes)), sizeof(float));
-  return saturating_add(buffer_bytes(sizes, needs.chunk_tokens, needs.logit_rows), copy);
+  const uint64_t adapters = buffer_bytes(needs.adapters, needs.chunk_tokens, needs.logit_rows);
+  return saturating_add(
+      saturating_add(buffer_bytes(sizes, needs.chunk_tokens, needs.logit_rows), adapters), copy);
 }
 
 uint64_t total_bytes(const MemoryNeeds& needs, int64_t tokens) {
-  const uint64_t weights = saturating_add(needs.weight_bytes, needs.scratch_bytes);
-  return saturating_add(saturating_add(weights, activation_bytes(needs)), kv_bytes(needs, tokens));
+  return saturating_add(saturating_add(resident_bytes(needs), activation_bytes(needs)),
+                        kv_bytes(needs, tokens));
 }
 
 uint64_t budget_bytes(uint64_t limit_bytes) {

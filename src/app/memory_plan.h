@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/kv_view.h"
+#include "model/adapters/adapter_sizes.h"
 #include "model/blocks/activations.h"
 #include "model/config.h"
 #include "model/model.h"
@@ -18,8 +19,10 @@ struct MemoryNeeds {
   uint64_t weight_bytes = 0;      ///< in memory
   uint64_t file_bytes = 0;        ///< of weights that stay in their file, which take no memory
   uint64_t scratch_bytes = 0;     ///< what these are made in when they are used
+  uint64_t adapter_bytes = 0;     ///< of adapters' matrices
   std::vector<CacheSpec> caches;  ///< one a layer
   ActivationSizes activations;
+  AdapterSizes adapters;
   KvType kv_type = KvType::f16;
   int64_t block_tokens = 16;
   int64_t chunk_tokens = 256;  ///< rows of one step
@@ -37,11 +40,14 @@ uint64_t kv_bytes(const MemoryNeeds& needs, int64_t tokens);
 /// Bytes of KV that one more token costs before any window is full, f.e. 23040 for SmolLM2-135M.
 uint64_t kv_bytes_per_token(const MemoryNeeds& needs);
 
-/// An estimate of the activations of a step: the model's buffers, and one copy of the widest rows
-/// for what a backend makes of its input.
+/// Weights in memory, adapters, and scratch.
+uint64_t resident_bytes(const MemoryNeeds& needs);
+
+/// An estimate of the activations of a step: the model's buffers, those for what adapters add, and
+/// one copy of the widest rows for what a backend makes of its input.
 uint64_t activation_bytes(const MemoryNeeds& needs);
 
-/// Weights in memory, scratch, activations and the KV of `tokens` tokens.
+/// What is resident, activations and the KV of `tokens` tokens.
 uint64_t total_bytes(const MemoryNeeds& needs, int64_t tokens);
 
 /// What of `limit_bytes` a model may take: a tenth is left to the rest of the process and the

@@ -72,7 +72,7 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const std::string& path,
 
 Result<std::unique_ptr<OpenedModel>> open_model(const std::string& path,
                                                 const OpenOptions& options) {
-  return opening_errors(path, [&]() -> Result<std::unique_ptr<OpenedModel>> {
+  return opening_errors(path, options, [&]() -> Result<std::unique_ptr<OpenedModel>> {
     HEADRACE_ASSIGN(auto opening, begin_opening(path, options));
     // Of before loading: the weights count once.
     return finish_opening(std::move(opening), memory_to_use(options));

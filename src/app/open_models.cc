@@ -42,7 +42,8 @@ std::vector<MemoryClaim> claims_of(const std::vector<ModelOpening>& openings,
     const MemoryNeeds& needs = openings[i].needs;
     // Packed weights may take a little more than their file says; a cache that was asked for must
     // not be the smaller for it.
-    const uint64_t margin = specs[i].kv_bytes > 0 ? needs.weight_bytes / 16 : 0;
+    const uint64_t margin =
+        specs[i].kv_bytes > 0 ? (needs.weight_bytes + needs.adapter_bytes) / 16 : 0;
     claims.push_back({.name = openings[i].opened->options.name,
                       .fixed_bytes = saturating_add(total_bytes(needs, 0), margin),
                       .least_kv_bytes = kv_bytes(needs, 1),
@@ -87,7 +88,7 @@ Result<OpenedModels> open_models(const std::vector<ModelSpec>& specs, const Open
     own.pool = out.pool;
     own.turns = out.turns;
     HEADRACE_ASSIGN(auto opening,
-                    opening_errors(spec.path, [&] { return begin_opening(spec.path, own); }));
+                    opening_errors(spec.path, own, [&] { return begin_opening(spec.path, own); }));
     openings.push_back(std::move(opening));
   }
   HEADRACE_TRY(check_names(openings));
@@ -95,7 +96,7 @@ Result<OpenedModels> open_models(const std::vector<ModelSpec>& specs, const Open
   HEADRACE_ASSIGN(const auto shares, divide_memory(claims, budget_bytes(memory_to_use(options))));
   for (size_t i = 0; i < specs.size(); ++i) {
     const uint64_t limit = limit_of_budget(claims[i].fixed_bytes + shares[i]);
-    HEADRACE_ASSIGN(auto opened, opening_errors(specs[i].path, [&] {
+    HEADRACE_ASSIGN(auto opened, opening_errors(specs[i].path, options, [&] {
                       return finish_opening(std::move(openings[i]), limit);
                     }));
     set_kv_bytes(*opened, specs[i].kv_bytes);

@@ -89,17 +89,29 @@ Result<void> set_up_encoder(OpenedModel& opened, const ModelConfig& config) {
 }
 
 /// What running the model takes, its weights still in the file.
-MemoryNeeds needs_of(const OpenedModel& opened, const ModelConfig& config, int num_threads) {
-  MemoryNeeds needs = memory_needs(config, opened.tokenizer->vocab_size());
+MemoryNeeds needs_of(const ModelOpening& opening) {
+  const OpenedModel& opened = *opening.opened;
+  MemoryNeeds needs = memory_needs(opening.config, opened.tokenizer->vocab_size());
   set_weight_needs(needs, *opened.checkpoint,
                    {.pack = opened.options.pack,
                     .quantize = find_quantization(opened.options.quantize),
                     .as_floats = opened.isa == Isa::reference,
-                    .num_threads = num_threads});
+                    .num_threads = opening.num_threads});
+  for (const Adapter& adapter : opening.adapters) {
+    needs.adapter_bytes = saturating_add(needs.adapter_bytes, adapter.packed_bytes());
+  }
+  needs.adapters = adapter_sizes_of(opening.adapters);
   needs.kv_type = opened.kv_type;
   needs.block_tokens = opened.options.block_tokens;
   needs.chunk_tokens = opened.options.chunk_tokens;
   return needs;
+}
+
+/// What files only told about, once it is loaded: weights that were packed, and adapters.
+void set_loaded_bytes(MemoryNeeds& needs, const ModelInfo& info, bool pack) {
+  if (pack) needs.weight_bytes = info.weight_bytes;
+  needs.adapter_bytes = 0;
+  for (const AdapterInfo& each : info.adapters) needs.adapter_bytes += each.weight_bytes;
 }
 
 Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {
@@ -108,10 +120,12 @@ Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t av
   if (opened.options.pack && opened.options.quantize.empty()) {
     hint += ", or --quantize q8_0 or q4_k for a file of 16- or 32-bit weights";
   }
+  const std::string adapters =
+      needs.adapter_bytes == 0 ? "" : ", adapters " + mib(needs.adapter_bytes);
   if (opened.options.pack) hint += "; --no-pack runs a model from its file, slowly";
   return {ErrorCode::resource_exhausted,
           "the model needs " + mib(total_bytes(needs, 1)) + " of memory (weights " +
-              mib(needs.weight_bytes) + "), and may use " + mib(budget_bytes(available)),
+              mib(needs.weight_bytes) + adapters + "), and may use " + mib(budget_bytes(available)),
           opened.path, std::move(hint)};
 }
 
@@ -281,12 +295,7 @@ Result<ModelOpening> begin_opening(const std::string& path, const OpenOptions& o
   opened.checkpoint->release_all();
   opening.config = std::move(recognized.config);
   opening.num_threads = num_threads_of(options, opened.warnings);
-  opening.needs = needs_of(opened, opening.config, opening.num_threads);
-  for (const Adapter& adapter : opening.adapters) {
-    opening.needs.weight_bytes += adapter.packed_bytes();
-    opening.needs.scratch_bytes =
-        saturating_add(opening.needs.scratch_bytes, adapter.step_bytes(opening.needs.chunk_tokens));
-  }
+  opening.needs = needs_of(opening);
   return opening;
 }
 
@@ -306,12 +315,19 @@ Result<std::unique_ptr<OpenedModel>> finish_opening(ModelOpening opening, uint64
 
   HEADRACE_TRY(check_vocabulary(*opened.tokenizer, *opened.model));
   HEADRACE_TRY(set_chat_template(opened));
-  if (options.pack) needs.weight_bytes = opened.model->info().weight_bytes;
-  for (const AdapterInfo& each : opened.model->info().adapters) {
-    if (options.pack) needs.weight_bytes += each.weight_bytes;
-  }
+  set_loaded_bytes(needs, opened.model->info(), options.pack);
   HEADRACE_TRY(set_context(opened, needs, limit_bytes));
   return std::move(opening.opened);
+}
+
+bool is_of_adapter(const Error& error, const OpenOptions& options) {
+  return std::ranges::any_of(options.adapters, [&](const AdapterFile& file) {
+    const std::string_view where = error.where;
+    if (!where.starts_with(file.path)) return false;
+    const std::string_view rest = where.substr(file.path.size());
+    // The file, something in it, or a file of the directory.
+    return rest.empty() || rest.front() == ':' || rest.front() == '/' || file.path.ends_with('/');
+  });
 }
 
 Error in_file(Error error, const std::string& path) {

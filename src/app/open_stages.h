@@ -42,19 +42,24 @@ int threads_to_use(int num_wanted, std::vector<std::string>& warnings);
 /// The error names the file, once.
 Error in_file(Error error, const std::string& path);
 
+/// Whether the error names the file of an adapter.
+bool is_of_adapter(const Error& error, const OpenOptions& options);
+
 /// The instruction set and KV type that the options ask for.
 Result<Isa> isa_of(const OpenOptions& options);
 /// What --quantize names; null: nothing.
 Result<const Quantization*> quantization_of(const OpenOptions& options);
 Result<KvType> kv_type_of(const OpenOptions& options, Isa isa);
 
-/// What `open` returns, an error with the path of its file.
+/// What `open` returns, an error with the path of its file: the model's, or an adapter's.
 template <class Open>
-auto opening_errors(const std::string& path, Open open) -> decltype(open()) {
+auto opening_errors(const std::string& path, const OpenOptions& options, Open open)
+    -> decltype(open()) {
   try {
     auto opened = open();
     // A wrong option is the caller's, whatever the file.
-    if (!opened.ok() && opened.error().code != ErrorCode::invalid_argument) {
+    if (!opened.ok() && opened.error().code != ErrorCode::invalid_argument &&
+        !is_of_adapter(opened.error(), options)) {
       return in_file(std::move(opened).error(), path);
     }
     return opened;

@@ -12,6 +12,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "engine/engine_impl.h"
 #include "engine/session/session.h"
+#include "model/adapters/adapter_sizes.h"
 #include "model/adapters/open_adapter.h"
 #include "model/registry.h"
 #include "tests/gguf_builder.h"
@@ -172,7 +173,7 @@ TEST_F(AdapterTest, IsTheModelWithChangedWeights) {
   const auto changes = llama_changes(1);
   const auto checkpoint = checkpoint_of(base);
   const std::array adapters = {open_adapter(write_gguf(changes, 6), "x", *checkpoint).value()};
-  EXPECT_EQ(adapters[0].largest_rank(), kRank);
+  EXPECT_EQ(adapter_sizes_of(adapters).largest_rank, kRank);
   const auto changed = logits(base, adapters, kFirst);
   EXPECT_LT(largest_difference(changed, logits(merged(base, changes, 2), {}, {})), 1e-4F);
   const auto plain = logits(base, {}, {});

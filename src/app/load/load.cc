@@ -86,7 +86,7 @@ Result<void> check_fits(const LoadPlan& plan, const ModelConfig& config, MemoryN
   }
   needs.logit_rows = plan.max_sequences;
   needs.chunk_tokens = std::max(needs.chunk_tokens, plan.max_sequences);
-  const uint64_t weights = saturating_add(needs.weight_bytes, needs.scratch_bytes);
+  const uint64_t weights = resident_bytes(needs);
   const uint64_t activations = activation_bytes(needs);
   const uint64_t pool = pool_bytes(plan, needs);
   const uint64_t total = saturating_add(saturating_add(weights, activations), pool);

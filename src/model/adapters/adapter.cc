@@ -5,7 +5,6 @@
 #include <cstring>
 #include <span>
 
-#include "backend/low_rank.h"
 #include "base/content_hash.h"
 #include "base/saturating.h"
 
@@ -37,12 +36,6 @@ int64_t Adapter::num_parameters() const {
   return sum;
 }
 
-int64_t Adapter::largest_rank() const {
-  int64_t rank = 0;
-  for (const AdapterPair& pair : pairs) rank = std::max(rank, pair.rank());
-  return rank;
-}
-
 uint64_t Adapter::packed_bytes() const {
   constexpr int64_t kPanel = 16;
   const auto bytes_of = [](const CheckpointTensor& tensor) {
@@ -54,17 +47,6 @@ uint64_t Adapter::packed_bytes() const {
     sum = saturating_add(sum, saturating_add(bytes_of(pair.a), bytes_of(pair.b)));
   }
   return sum;
-}
-
-uint64_t Adapter::step_bytes(int64_t rows) const {
-  int64_t outputs = 0;
-  for (const AdapterPair& pair : pairs) {
-    if (pair.weight != "output") outputs = std::max(outputs, pair.rows());
-  }
-  const auto width = static_cast<uint64_t>(outputs) +
-                     static_cast<uint64_t>(kMostAdapted) * static_cast<uint64_t>(largest_rank());
-  return saturating_mul<uint64_t>(saturating_mul<uint64_t>(width, sizeof(float)),
-                                  static_cast<uint64_t>(rows));
 }
 
 std::string Adapter::digest() const {

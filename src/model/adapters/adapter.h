@@ -40,11 +40,8 @@ struct Adapter {
   /// Of all its tensors.
   uint64_t num_bytes() const;
   int64_t num_parameters() const;
-  int64_t largest_rank() const;
   /// About what its matrices take in memory: in 32 bits, in panels of 16 rows.
   uint64_t packed_bytes() const;
-  /// About what steps of so many rows take besides.
-  uint64_t step_bytes(int64_t rows) const;
   /// Hexadecimal digits that are equal for equal adapters: of names, shapes, scales and all bytes.
   std::string digest() const;
 };

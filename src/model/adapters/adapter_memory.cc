@@ -1,21 +1,23 @@
 // See adapter_memory.h.
 #include "model/adapters/adapter_memory.h"
 
+#include <algorithm>
+
 namespace headrace {
 
 void AdapterMemory::reserve(Backend& backend, int64_t max_rows, int64_t max_logit_rows) {
-  if (largest_rank_ == 0) return;
+  if (sizes_.largest_rank == 0) return;
   if (max_rows > max_rows_) {
-    low_ = backend.allocate(DType::f32, max_rows, kMostAdapted * largest_rank_);
-    added_ = backend.allocate(DType::f32, max_rows, most_outputs_);
-    backend.reserve_rows(max_rows, largest_rank_);
+    low_ = backend.allocate(DType::f32, max_rows, kMostAdapted * sizes_.largest_rank);
+    added_ = backend.allocate(DType::f32, max_rows, sizes_.most_outputs);
+    backend.reserve_rows(max_rows, sizes_.largest_rank);
     max_rows_ = max_rows;
   }
   if (max_logit_rows > max_logit_rows_) {
-    added_logits_ = backend.allocate(DType::f32, max_logit_rows, most_logits_);
-    low_logits_ =
-        backend.allocate(DType::f32, max_logit_rows, most_logits_ > 0 ? largest_rank_ : 0);
-    backend.reserve_rows(max_logit_rows, largest_rank_);
+    added_logits_ = backend.allocate(DType::f32, max_logit_rows, sizes_.most_logits);
+    low_logits_ = backend.allocate(DType::f32, max_logit_rows,
+                                   sizes_.most_logits > 0 ? sizes_.largest_rank : 0);
+    backend.reserve_rows(max_logit_rows, sizes_.largest_rank);
     max_logit_rows_ = max_logit_rows;
   }
   // As many as begin_step may be given: each row with the most adapters.

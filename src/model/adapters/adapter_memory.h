@@ -1,24 +1,21 @@
 // What the products of a step need to know of its adapters. Must not know requests.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "backend/backend.h"
 #include "backend/low_rank.h"
+#include "model/adapters/adapter_sizes.h"
 
 namespace headrace {
 
 class AdapterMemory {
  public:
-  /// That a product of so many outputs may get something of this rank added; it has the rows with
-  /// logits, or all.
+  /// See AdapterSizes.
   void expect(int64_t rank, int64_t outputs, bool makes_logits) {
-    largest_rank_ = std::max(largest_rank_, rank);
-    int64_t& most = makes_logits ? most_logits_ : most_outputs_;
-    most = std::max(most, outputs);
+    sizes_.expect(rank, outputs, makes_logits);
   }
 
   /// For steps of that many rows; never shrinks. Throws std::bad_alloc.
@@ -32,9 +29,7 @@ class AdapterMemory {
   const AdapterStep* of_logit_rows() const { return &logits_step_; }
 
  private:
-  int64_t largest_rank_ = 0;
-  int64_t most_outputs_ = 0;
-  int64_t most_logits_ = 0;
+  AdapterSizes sizes_;
   int64_t max_rows_ = 0;
   int64_t max_logit_rows_ = 0;
   Buffer low_, added_, low_logits_, added_logits_;

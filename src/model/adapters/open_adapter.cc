@@ -59,7 +59,7 @@ Result<Adapter> open_adapter(const std::string& path, std::string name, const Ch
                     ? open_peft_adapter(path, architecture)
                     : open_gguf_adapter(path, architecture);
   if (!opened.ok()) {
-    if (opened.error().where.find(path) != std::string::npos) return opened;
+    if (opened.error().where.starts_with(path)) return opened;
     return std::move(opened).error().at(path);
   }
   opened->name = std::move(name);

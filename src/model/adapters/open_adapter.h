@@ -17,9 +17,9 @@ namespace headrace {
 
 /// Opens the adapter at `path`, for the model of `base`: a GGUF file, a directory, or one of the
 /// two files in it. `name`: what it is called. Whether its weights' shapes are the model's is for
-/// load_model to see. Errors name file and key or tensor: not_found, mismatch (of another
-/// architecture, or of weights that it does not have), unsupported (another kind of adapter,
-/// embeddings, biases), corrupt_data.
+/// load_model to see. Errors begin with `path` and name key or tensor: not_found, mismatch (of
+/// another architecture, or of weights that it does not have), unsupported (another kind of
+/// adapter, embeddings, biases), corrupt_data.
 Result<Adapter> open_adapter(const std::string& path, std::string name, const Checkpoint& base);
 
 // The two forms.
