@@ -1,7 +1,7 @@
 // headrace tokenizer-check: whether two models tokenise alike.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -41,10 +41,33 @@ nlohmann::json to_json(const TokenizerComparison& found) {
   return out;
 }
 
-void print_side(const std::string& name, const std::vector<TokenId>& ids,
-                const std::string& error) {
-  print(fmt::format("  {}: {}\n", name,
-                    error.empty() ? fmt::format("{}", fmt::join(ids, " ")) : printable(error)));
+/// Some tokens from `first` on, with what they stand for.
+std::string shown_tokens(const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
+                         size_t first) {
+  constexpr size_t kShown = 6;
+  std::string out;
+  for (size_t i = first; i < ids.size() && i < first + kShown; ++i) {
+    out += fmt::format("{}{} '{}'", i > first ? ", " : "", ids[i],
+                       printable(std::string(tokenizer.piece(ids[i]))));
+  }
+  if (ids.size() > first + kShown) out += ", ...";
+  return out.empty() ? "no token" : out;
+}
+
+void print_difference(const TokenizerCheckArgs& args, const TokenizerDifference& found,
+                      const Tokenizer& a, const Tokenizer& b) {
+  const auto [in_a, in_b] =
+      std::mismatch(found.a.begin(), found.a.end(), found.b.begin(), found.b.end());
+  const auto first = static_cast<size_t>(in_a - found.a.begin());
+  print(fmt::format("the tokens of '{}' differ{}:\n", printable(found.text),
+                    first > 0 ? fmt::format(" from token {} on", first + 1) : ""));
+  const auto print_side = [&](const std::string& name, const Tokenizer& tokenizer,
+                              const std::vector<TokenId>& ids, const std::string& error) {
+    print(fmt::format("  {}: {}\n", name,
+                      error.empty() ? shown_tokens(tokenizer, ids, first) : printable(error)));
+  };
+  print_side(args.model, a, found.a, found.error_a);
+  print_side(args.other, b, found.b, found.error_b);
 }
 
 Result<int> run_checked(const TokenizerCheckArgs& args) {
@@ -65,9 +88,7 @@ Result<int> run_checked(const TokenizerCheckArgs& args) {
     print(fmt::format("{} texts have the same tokens in both\n", found.num_texts));
     return code;
   }
-  print(fmt::format("the tokens of '{}' differ:\n", printable(found.difference->text)));
-  print_side(args.model, found.difference->a, found.difference->error_a);
-  print_side(args.other, found.difference->b, found.difference->error_b);
+  print_difference(args, *found.difference, *a, *b);
   return code;
 }
 
@@ -88,9 +109,8 @@ Command tokenizer_check_command() {
   command.description =
       "Compares vocabularies and rules, then the tokens of texts in many scripts and of texts with "
       "special tokens, and shows the first difference of each. A model is a GGUF file, a directory "
-      "of Hugging Face, its "
-      "tokenizer.json, or a name in the store. The exit code is 0 where both are the same and 1 "
-      "where they differ.";
+      "of Hugging Face, its tokenizer.json, or a name in the store. The exit code is 0 where both "
+      "are the same and 1 where they differ.";
   command.options = {model_name("model", "One model", &args->model),
                      model_name("other", "The model to compare it with", &args->other),
                      json_option(&args->json)};

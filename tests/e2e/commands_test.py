@@ -179,6 +179,10 @@ class TokenizerCheck(harness.HeadraceTest):
         difference = run.json()["difference"]
         self.assertEqual(difference["b"][0], 256)
         self.assertEqual(difference["b"][1:], difference["a"])
+        self.assertNotEqual(difference["text"].strip(), "")
+        told = self.run_headrace("tokenizer-check", tiny, other).out.decode()
+        self.assertIn(f"the tokens of '{difference['text']}' differ:\n", told)
+        self.assertRegex(told, r"  \S*bos.gguf: 256 '.+', \d+ '")
 
     def test_a_tokenizer_json(self):
         vocab = {"[UNK]": 0, "a": 1, "b": 2}
