@@ -7,6 +7,7 @@
 #include "model/architecture.h"
 #include "model/decoders/ungated.h"
 #include "model/hf/hf_activation.h"
+#include "model/hf/hf_keys.h"
 
 namespace headrace {
 namespace {
@@ -39,16 +40,21 @@ std::unique_ptr<LoadedModel> load_gpt2(ModelConfig config, Loader& load) {
   return load_ungated(std::move(config), load, std::move(learned));
 }
 
+constexpr std::array kGpt2Keys = {
+    HfKey{"context_length", "n_positions", HfSize{&ModelConfig::context_length}},
+    HfKey{"embedding_length", "n_embd", HfSize{&ModelConfig::embedding_length}},
+    HfKey{"block_count", "n_layer", HfSize{&ModelConfig::num_layers}},
+    HfKey{"attention.head_count", "n_head", HfSize{&ModelConfig::num_heads}},
+    HfKey{"attention.layer_norm_epsilon", "layer_norm_epsilon",
+          HfNumber{&ModelConfig::norm_eps, 1e-5}},
+};
+
 void read_hf_gpt2(HfModel& model) {
   const HfConfig& config = model.config();
   model.add_names(kGpt2Names);
-  model.copy_int("context_length", "n_positions");
-  model.copy_int("embedding_length", "n_embd");
-  model.copy_int("block_count", "n_layer");
-  model.copy_int("attention.head_count", "n_head");
+  read_hf_keys(model, kGpt2Keys);
   model.copy_int("feed_forward_length", "n_inner", 4 * config.integer("n_embd").value_or(0));
   if (config.has("vocab_size")) model.copy_int("vocab_size", "vocab_size");
-  model.copy_float("attention.layer_norm_epsilon", "layer_norm_epsilon", 1e-5);
   copy_hf_activation(model, "activation_function", "gelu_new");
   model.expect_bool("scale_attn_by_inverse_layer_idx", false);
   model.expect_bool("add_cross_attention", false);
@@ -60,12 +66,8 @@ void read_hf_gpt2(HfModel& model) {
 void write_hf_gpt2(HfWriter& out) {
   const ModelConfig& config = out.config();
   out.set_text("model_type", "gpt2");
-  out.set_int("n_positions", config.context_length);
-  out.set_int("n_embd", config.embedding_length);
-  out.set_int("n_layer", config.num_layers);
-  out.set_int("n_head", config.num_heads);
+  write_hf_keys(out, kGpt2Keys);
   out.set_int("n_inner", config.feed_forward_length);
-  out.set_float("layer_norm_epsilon", static_cast<double>(config.norm_eps));
   out.set_text("activation_function", hf_activation_name(config.activation));
   out.set_bool("scale_attn_weights", config.attention_scale != 1.0F);
 }

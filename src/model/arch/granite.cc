@@ -1,9 +1,11 @@
 // Granite 3: Llama with multipliers on embedding, attention, residuals and logits. Sources: the
 // Granite 3.0 technical report; transformers' GraniteConfig.
+#include <array>
 #include <utility>
 
 #include "model/architecture.h"
 #include "model/decoders/pre_norm.h"
+#include "model/hf/hf_keys.h"
 #include "model/hf/hf_rope.h"
 
 namespace headrace {
@@ -27,12 +29,16 @@ std::unique_ptr<LoadedModel> load_granite(ModelConfig config, Loader& load) {
   return load_pre_norm(std::move(config), load, {});
 }
 
+constexpr std::array kGraniteKeys = {
+    HfKey{"embedding_scale", "embedding_multiplier", HfNumber{&ModelConfig::embedding_scale, 1}},
+    HfKey{"residual_scale", "residual_multiplier", HfNumber{&ModelConfig::residual_scale, 1}},
+    HfKey{"attention.scale", "attention_multiplier", HfNumber{&ModelConfig::attention_scale, 1}},
+};
+
 void read_hf_granite(HfModel& model) {
   read_hf_decoder(model);
   expect_silu(model);
-  model.copy_float("embedding_scale", "embedding_multiplier", 1);
-  model.copy_float("residual_scale", "residual_multiplier", 1);
-  model.copy_float("attention.scale", "attention_multiplier", 1);
+  read_hf_keys(model, kGraniteKeys);
   model.copy_float("logit_scale", "logits_scaling", 1);
   read_hf_rope(model);
 }
@@ -40,9 +46,7 @@ void read_hf_granite(HfModel& model) {
 void write_hf_granite(HfWriter& out) {
   const ModelConfig& config = out.config();
   write_hf_decoder(out, "granite");
-  out.set_float("embedding_multiplier", static_cast<double>(config.embedding_scale));
-  out.set_float("residual_multiplier", static_cast<double>(config.residual_scale));
-  out.set_float("attention_multiplier", static_cast<double>(config.attention_scale));
+  write_hf_keys(out, kGraniteKeys);
   out.set_float("logits_scaling", 1 / static_cast<double>(config.logit_scale));
   write_hf_rope(out);
 }

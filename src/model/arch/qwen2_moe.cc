@@ -6,6 +6,7 @@
 #include "model/architecture.h"
 #include "model/decoders/pre_norm.h"
 #include "model/hf/hf_moe.h"
+#include "model/hf/hf_qwen.h"
 #include "model/hf/hf_rope.h"
 #include "model/read_moe.h"
 

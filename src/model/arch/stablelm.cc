@@ -7,6 +7,7 @@
 
 #include "model/architecture.h"
 #include "model/blocks/mlp.h"
+#include "model/hf/hf_keys.h"
 #include "model/hf/hf_rope.h"
 
 namespace headrace {
@@ -81,22 +82,24 @@ std::unique_ptr<LoadedModel> load_stablelm(ModelConfig config, Loader& load) {
   return std::make_unique<StableLm>(std::move(config), load);
 }
 
+constexpr std::array kStableLmKeys = {
+    HfKey{"attention.layer_norm_epsilon", "layer_norm_eps", HfNumber{&ModelConfig::norm_eps, 1e-5}},
+    HfKey{"use_parallel_residual", "use_parallel_residual",
+          HfFlag{&ModelConfig::is_parallel, false}},
+};
+
 void read_hf_stablelm(HfModel& model) {
   constexpr double kRotatedPart = 0.25;
   read_hf_decoder(model);
   model.add_names(kStableLmNames);
   expect_silu(model);
-  model.copy_float("attention.layer_norm_epsilon", "layer_norm_eps", 1e-5);
-  const bool is_parallel = model.config().boolean("use_parallel_residual").value_or(false);
-  model.set_bool("use_parallel_residual", is_parallel, "use_parallel_residual");
+  read_hf_keys(model, kStableLmKeys);
   read_hf_rope(model, {.partial_factor = kRotatedPart});
 }
 
 void write_hf_stablelm(HfWriter& out) {
-  const ModelConfig& config = out.config();
   write_hf_decoder(out, "stablelm");
-  out.set_float("layer_norm_eps", static_cast<double>(config.norm_eps));
-  out.set_bool("use_parallel_residual", config.is_parallel);
+  write_hf_keys(out, kStableLmKeys);
   out.set_bool("use_qkv_bias", out.has_tensor("blk.0.attn_q.bias"));
   out.set_bool("qk_layernorm", out.has_tensor("blk.0.attn_q_norm.weight"));
   out.set_float("partial_rotary_factor", 1);  // where all of a head is rotated

@@ -6,6 +6,7 @@
 #include "model/architecture.h"
 #include "model/decoders/ungated.h"
 #include "model/hf/hf_activation.h"
+#include "model/hf/hf_keys.h"
 #include "model/hf/hf_rope.h"
 
 namespace headrace {
@@ -26,10 +27,14 @@ std::unique_ptr<LoadedModel> load_starcoder2(ModelConfig config, Loader& load) {
   return load_ungated(std::move(config), load);
 }
 
+constexpr std::array kStarcoder2Keys = {
+    HfKey{"attention.layer_norm_epsilon", "norm_epsilon", HfNumber{&ModelConfig::norm_eps, 1e-5}},
+};
+
 void read_hf_starcoder2(HfModel& model) {
   read_hf_decoder(model);
   model.add_names(kStarcoder2Names);
-  model.copy_float("attention.layer_norm_epsilon", "norm_epsilon", 1e-5);
+  read_hf_keys(model, kStarcoder2Keys);
   copy_hf_activation(model, "hidden_act", "gelu_pytorch_tanh");
   const int64_t window = model.config().integer("sliding_window").value_or(0);
   if (window > 0) model.set_int("attention.sliding_window", window, "sliding_window");
@@ -39,7 +44,7 @@ void read_hf_starcoder2(HfModel& model) {
 void write_hf_starcoder2(HfWriter& out) {
   const ModelConfig& config = out.config();
   write_hf_decoder(out, "starcoder2");
-  out.set_float("norm_epsilon", static_cast<double>(config.norm_eps));
+  write_hf_keys(out, kStarcoder2Keys);
   out.set_text("hidden_act", hf_activation_name(config.activation));
   out.set_bool("use_bias", out.has_tensor("blk.0.attn_q.bias"));
   write_hf_window(out);

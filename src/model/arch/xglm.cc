@@ -7,6 +7,7 @@
 #include "model/architecture.h"
 #include "model/decoders/ungated.h"
 #include "model/hf/hf_activation.h"
+#include "model/hf/hf_keys.h"
 
 namespace headrace {
 namespace {
@@ -52,14 +53,18 @@ std::unique_ptr<LoadedModel> load_xglm(ModelConfig config, Loader& load) {
   return load_ungated(std::move(config), load, std::move(made));
 }
 
+constexpr std::array kXglmKeys = {
+    HfKey{"context_length", "max_position_embeddings", HfSize{&ModelConfig::context_length}},
+    HfKey{"embedding_length", "d_model", HfSize{&ModelConfig::embedding_length}},
+    HfKey{"block_count", "num_layers", HfSize{&ModelConfig::num_layers}},
+    HfKey{"attention.head_count", "attention_heads", HfSize{&ModelConfig::num_heads}},
+    HfKey{"feed_forward_length", "ffn_dim", HfSize{&ModelConfig::feed_forward_length}},
+};
+
 void read_hf_xglm(HfModel& model) {
   const HfConfig& config = model.config();
   model.add_names(kXglmNames);
-  model.copy_int("context_length", "max_position_embeddings");
-  model.copy_int("embedding_length", "d_model");
-  model.copy_int("block_count", "num_layers");
-  model.copy_int("attention.head_count", "attention_heads");
-  model.copy_int("feed_forward_length", "ffn_dim");
+  read_hf_keys(model, kXglmKeys);
   model.set_float("attention.layer_norm_epsilon", kXglmNormEps);
   copy_hf_activation(model, "activation_function", "gelu");
   model.expect_bool("add_cross_attention", false);
@@ -71,11 +76,7 @@ void read_hf_xglm(HfModel& model) {
 void write_hf_xglm(HfWriter& out) {
   const ModelConfig& config = out.config();
   out.set_text("model_type", "xglm");
-  out.set_int("max_position_embeddings", config.context_length);
-  out.set_int("d_model", config.embedding_length);
-  out.set_int("num_layers", config.num_layers);
-  out.set_int("attention_heads", config.num_heads);
-  out.set_int("ffn_dim", config.feed_forward_length);
+  write_hf_keys(out, kXglmKeys);
   out.set_text("activation_function", hf_activation_name(config.activation));
   out.set_bool("scale_embedding", config.embedding_scale != 1.0F);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/config.h"
+#include "model/hf/hf_keys.h"
 
 namespace headrace {
 namespace {
@@ -149,11 +150,7 @@ void expect_silu(HfModel& model) {
 
 void read_hf_decoder(HfModel& model) {
   const HfConfig& config = model.config();
-  model.copy_int("context_length", "max_position_embeddings");
-  model.copy_int("block_count", "num_hidden_layers");
-  model.copy_int("embedding_length", "hidden_size");
-  model.copy_int("feed_forward_length", "intermediate_size");
-  model.copy_int("attention.head_count", "num_attention_heads");
+  read_hf_keys(model, hf_decoder_keys());
   if (config.has("num_key_value_heads")) {
     model.copy_int("attention.head_count_kv", "num_key_value_heads");
   }
@@ -162,7 +159,6 @@ void read_hf_decoder(HfModel& model) {
     model.set_int("attention.key_length", dim, key);
     model.set_int("attention.value_length", dim, key);
   }
-  model.copy_float("attention.layer_norm_rms_epsilon", "rms_norm_eps", 1e-6);
   if (config.has("vocab_size")) model.copy_int("vocab_size", "vocab_size");
   model.add_names(kDecoderNames);
 }

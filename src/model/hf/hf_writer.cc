@@ -9,6 +9,8 @@
 #include <numbers>
 #include <optional>
 
+#include "model/hf/hf_keys.h"
+
 namespace headrace {
 namespace {
 
@@ -168,14 +170,9 @@ std::string HfWriter::text() const {
 void write_hf_decoder(HfWriter& out, std::string_view model_type) {
   const ModelConfig& config = out.config();
   out.set_text("model_type", model_type);
-  out.set_int("hidden_size", config.embedding_length);
-  out.set_int("intermediate_size", config.feed_forward_length);
-  out.set_int("num_hidden_layers", config.num_layers);
-  out.set_int("num_attention_heads", config.num_heads);
+  write_hf_keys(out, hf_decoder_keys());
   out.set_int("num_key_value_heads", config.num_kv_heads);
   out.set_int("head_dim", config.head_dim);
-  out.set_int("max_position_embeddings", config.context_length);
-  out.set_float("rms_norm_eps", static_cast<double>(config.norm_eps));
   out.set_text("hidden_act", "silu");
   out.set_bool("attention_bias", out.has_tensor("blk.0.attn_q.bias"));
 }
