@@ -63,9 +63,11 @@ uint64_t resident_bytes(const MemoryNeeds& needs) {
 
 uint64_t activation_bytes(const MemoryNeeds& needs) {
   const ActivationSizes& sizes = needs.activations;
-  // Quantised rows take less than floats.
+  // A product's input made anew: in floats, and as integers of up to two planes and 16 bits, with
+  // what each 32 of them have beside.
+  constexpr uint64_t kCopyBytes = sizeof(float) + 5;
   const uint64_t copy =
-      saturating_mul<uint64_t>(product(needs.chunk_tokens, widest_input(sizes)), sizeof(float));
+      saturating_mul<uint64_t>(product(needs.chunk_tokens, widest_input(sizes)), kCopyBytes);
   const uint64_t adapters = buffer_bytes(needs.adapters, needs.chunk_tokens, needs.logit_rows);
   return saturating_add(
       saturating_add(buffer_bytes(sizes, needs.chunk_tokens, needs.logit_rows), adapters), copy);

@@ -102,9 +102,10 @@ TEST(MemoryPlan, NeedsOfAConfig) {
   const CacheSpec full{CacheSpec::Kind::paged, 2, 20, 0};
   EXPECT_EQ(needs.caches, (std::vector<CacheSpec>{local, full, local}));
   EXPECT_EQ(kv_bytes_per_token(needs), 3 * 2 * 20 * 2 * 2U);
-  // Three rows of the embedding, two of queries, keys, and gate and up, one for the backend.
+  // Three rows of the embedding, two of queries, keys, and gate and up; and the backend's copy of
+  // the widest, in floats and in integers of up to five bytes.
   EXPECT_EQ(activation_bytes(needs),
-            4U * (256 * (2 * 100 + 2 * 120 + 2 * 40 + 2 * 300 + 300) + 100 + 1000));
+            4U * (256 * (2 * 100 + 2 * 120 + 2 * 40 + 2 * 300) + 100 + 1000) + 9U * 256 * 300);
 }
 
 TEST(MemoryPlan, ExpertsTakeTheirRowsForEachOfATokensExperts) {

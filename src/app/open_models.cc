@@ -43,7 +43,7 @@ std::vector<MemoryClaim> claims_of(const std::vector<ModelOpening>& openings,
     // Packed weights may take a little more than their file says; a cache that was asked for must
     // not be the smaller for it.
     const uint64_t margin =
-        specs[i].kv_bytes > 0 ? (needs.weight_bytes + needs.adapter_bytes) / 16 : 0;
+        specs[i].kv_bytes > 0 ? saturating_add(needs.weight_bytes, needs.adapter_bytes) / 16 : 0;
     claims.push_back({.name = openings[i].opened->options.name,
                       .fixed_bytes = saturating_add(total_bytes(needs, 0), margin),
                       .least_kv_bytes = kv_bytes(needs, 1),

@@ -111,7 +111,9 @@ MemoryNeeds needs_of(const ModelOpening& opening) {
 void set_loaded_bytes(MemoryNeeds& needs, const ModelInfo& info, bool pack) {
   if (pack) needs.weight_bytes = info.weight_bytes;
   needs.adapter_bytes = 0;
-  for (const AdapterInfo& each : info.adapters) needs.adapter_bytes += each.weight_bytes;
+  for (const AdapterInfo& each : info.adapters) {
+    needs.adapter_bytes = saturating_add(needs.adapter_bytes, each.weight_bytes);
+  }
 }
 
 Error too_large(const OpenedModel& opened, const MemoryNeeds& needs, uint64_t available) {

@@ -93,6 +93,20 @@ std::pair<uint16_t, Levels> encode_symmetric(const Input32& input, LevelRange ra
   return {d, levels_of(run, {f16_to_f32(d), 0}, range)};
 }
 
+/// Scale, never negative, and levels of a block of Q8_0. Its largest weight has one of the levels
+/// that kTops8 has, so that encoding again finds the same.
+std::pair<uint16_t, Levels> encode_q8(const Input32& input) {
+  auto [d, levels] = encode_symmetric(input, kLevels8, kTops8);
+  const WeightRun run = input.run(0, kRun);
+  const auto most = *std::max_element(levels.q, levels.q + kRun,
+                                      [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+  if (std::fabs(most) < kTops8.back()) {
+    d = half_reaching(largest_of(run) / kTops8.front());
+  }
+  d &= 0x7fff;
+  return {d, levels_of(run, {f16_to_f32(d), 0}, kLevels8)};
+}
+
 constexpr auto kStretches = std::to_array<float>({-0.5f, 0, 0.5f, 1, 1.5f, 2});
 
 struct RangeHalves {
@@ -226,7 +240,7 @@ void encode_q8_0(const float* values, const float* importance, std::byte* blocks
                  size_t num_blocks) {
   encode_each<BlockQ8_0>(values, importance, blocks, num_blocks, kMaxHalf * 127,
                          [](const Input32& input, BlockQ8_0& block) {
-                           const auto [d, levels] = encode_symmetric(input, kLevels8, kTops8);
+                           const auto [d, levels] = encode_q8(input);
                            block.d = d;
                            for (int i = 0; i < kRun; ++i) {
                              block.qs[i] = static_cast<int8_t>(levels.q[i]);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -167,6 +169,25 @@ TEST_P(EncodeTest, EncodingTwiceIsLikeOnce) {
       break;
     default:
       EXPECT_LE(relative_error(twice, once), 0.25 * relative_error(once, weights(256 * 32, 3)));
+  }
+}
+
+TEST(Encoders, Q8_0IsFoundAgainExactlyAndItsScalesAreNotNegative) {
+  const std::vector<float> values = weights(32 << 18, 11);
+  std::vector<float> importance(values.size());
+  std::mt19937_64 random(12);
+  for (float& one : importance) {
+    const double u = static_cast<double>(random() % 1000) / 1000;
+    one = static_cast<float>(u * u);
+  }
+  const std::array<const float*, 2> importances = {nullptr, importance.data()};
+  for (const float* with : importances) {
+    const std::vector<std::byte> blocks = encode_all(Format::q8_0, values, with);
+    for (size_t at = 0; at < blocks.size(); at += 34) {
+      ASSERT_EQ(std::to_integer<int>(blocks[at + 1]) & 0x80, 0);
+    }
+    const std::vector<float> once = round_trip(Format::q8_0, values, with);
+    ASSERT_EQ(round_trip(Format::q8_0, once, with), once);
   }
 }
 

@@ -143,6 +143,7 @@ struct Quantized {
     rows.low = low.data();
     rows.has_low = has_low.data();
     if (!whole.empty()) rows.whole = whole.data();
+    rows.has_whole = !whole.empty();
     rows.wide = low.data();
     rows.wide_steps = has_low.data();
     rows.scale = scale.data();

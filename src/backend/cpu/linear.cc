@@ -301,6 +301,7 @@ void cpu_linear_groups(CpuContext& context, std::span<LinearGroup> groups) {
       const CpuMatrix& matrix = matrix_of(task);
       made_bytes = std::max(made_bytes, matrix.scratch_bytes());
       group.forms.add(matrix.input_form());
+      group.forms.signed_codes |= matrix.has_signed_codes();
     }
     forms.add(group.forms);
     all += work_of(group);

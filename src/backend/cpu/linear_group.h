@@ -15,6 +15,7 @@ struct InputForms {
   bool floats = false;
   bool integers = false;
   bool tiles = false;
+  bool signed_codes = false;  ///< of integers: some are for weights of signed codes
 
   void add(InputForm form) {
     floats |= form == InputForm::floats;
@@ -25,6 +26,7 @@ struct InputForms {
     floats |= forms.floats;
     integers |= forms.integers;
     tiles |= forms.tiles;
+    signed_codes |= forms.signed_codes;
   }
 };
 

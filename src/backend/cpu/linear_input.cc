@@ -163,6 +163,8 @@ void place(CpuContext& context, std::span<LinearGroup> groups) {
     if (size.integers > 0) {
       group.prepared.integers =
           slice(integers, context.kernels.has_wide_steps, at.integers, rows, cols);
+      group.prepared.integers.has_whole =
+          context.kernels.needs_whole && group.forms.signed_codes && rows > kTileRows;
     }
     if (size.tiles > 0) group.prepared.tiles = {tiles + at.tiles, cols, rows};
     at.floats += size.floats;

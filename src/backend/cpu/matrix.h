@@ -65,6 +65,10 @@ class CpuMatrix final : public Matrix {
   /// What panels hold; nothing: f32.
   std::optional<PanelFormat> panel_format() const;
   InputForm input_form() const;
+  /// Whether its codes are signed bytes.
+  bool has_signed_codes() const {
+    return layout_.format == PanelFormat::q8_0 || layout_.format == PanelFormat::q8_planes;
+  }
 
   /// Whether panels are made from the file's rows when they are used; else they lie in memory.
   bool makes_panels() const { return source_ != nullptr; }

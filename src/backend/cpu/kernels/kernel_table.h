@@ -67,6 +67,7 @@ struct QuantizedRows {
   int8_t* low = nullptr;
   uint8_t* has_low = nullptr;  ///< 1, or 0 where low is all zeros and need not be read
   int16_t* whole = nullptr;    ///< null where the table does not need it
+  bool has_whole = false;      ///< whether there is anything in it
   // Wide steps only:
   int8_t* wide = nullptr;
   uint8_t* wide_steps = nullptr;  ///< step s is columns 4 s to 4 s + 3 of the block
@@ -126,7 +127,8 @@ struct KernelTable {
   void (*quantize_row)(const float* values, int64_t row, const QuantizedRows& x);
   /// The form that quantize_row writes and int_panels reads: wide steps, or two planes.
   bool has_wide_steps = false;
-  /// Of two planes: int_panels reads QuantizedRows::whole.
+  /// Of two planes: int_panels reads QuantizedRows::whole where more rows than a tile has meet
+  /// signed codes.
   bool needs_whole = false;
   /// [kNumIntPanelFormats]: out[r][o] = sum over k of x[r][k] * weight[o][k] (+ bias[o]). Null
   /// where quantize_row is.

@@ -1,4 +1,4 @@
-// Steps of quantising activations for AVX2 and AVX-512, see body/quantize.inl.
+// Steps of quantising activations for AVX2, see body/quantize.inl.
 #pragma once
 
 #include <immintrin.h>
@@ -24,13 +24,9 @@ HEADRACE_INLINE int32_t largest_magnitude_bits(F16x a, F16x b) {
 }
 
 HEADRACE_INLINE __m128i to_bytes(I16x x) {
-#if HEADRACE_LANES == 16
-  return _mm512_cvtepi32_epi8((__m512i)x.p[0]);
-#else
   const __m256i words = _mm256_permute4x64_epi64(
       _mm256_packs_epi32((__m256i)x.p[0], (__m256i)x.p[1]), _MM_SHUFFLE(3, 1, 2, 0));
   return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-#endif
 }
 
 HEADRACE_INLINE void store_bytes(I16x a, I16x b, int8_t* out, int32_t* sum_a, int32_t* sum_b) {

@@ -105,7 +105,7 @@ HEADRACE_INLINE void quantize_block(BlockValues values, float mean_largest, int6
   int8_t* low = x.low + at * kBlockCols;
   const HalfSums sums =
       has_low ? store_two_planes(a, b, high, low) : store_high_plane(a, b, high, low);
-  if (x.whole != nullptr) store_whole(a, b, has_low ? 0 : 7, x.whole + at * kBlockCols);
+  if (x.has_whole) store_whole(a, b, has_low ? 0 : 7, x.whole + at * kBlockCols);
   negated_sums[0] = -(sums.first + sums.second);
   negated_sums[height] = -sums.first;
   negated_sums[2 * height] = -sums.second;
