@@ -62,12 +62,13 @@ bool holds_model(const fs::path& directory) {
   return false;
 }
 
-/// Whether the file or directory `path` is `directory`, or anywhere in it.
+/// Whether the file or directory `path` is `directory`, or anywhere in it; true as well where that
+/// cannot be told, since what is in it may be deleted.
 bool lies_in(const std::string& path, const std::string& directory) {
   std::error_code error;
   const fs::path inner = fs::canonical(path, error);
   const fs::path outer = error ? fs::path() : fs::canonical(directory, error);
-  if (error) return false;
+  if (error) return true;
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
@@ -172,8 +173,10 @@ class PartDirectory {
     }
     fs::rename(path_, out_, error);
     if (error) {
-      fs::rename(old, out_, ignored);
-      return io_fault("cannot give the directory its name", out_, error);
+      std::error_code lost;
+      fs::rename(old, out_, lost);
+      const std::string where = lost ? "; what was there is now " + old : "";
+      return io_fault("cannot give the directory its name" + where, out_, error);
     }
     path_.clear();
     fs::remove_all(old, ignored);

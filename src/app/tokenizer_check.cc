@@ -2,6 +2,7 @@
 #include "app/tokenizer_check.h"
 
 #include <algorithm>
+#include <set>
 
 #include "text/tokenizer_texts.h"
 
@@ -25,14 +26,16 @@ std::optional<TokenizerDifference> difference_on(const std::string& text, const 
   return difference;
 }
 
-/// Tokens that templates write, each with white space and text on both sides: some take the white
-/// space.
-std::vector<std::string> texts_with_special(const Tokenizer& tokenizer) {
-  std::vector<std::string> texts;
-  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
-    const TokenKind kind = tokenizer.kind(id);
-    if (kind != TokenKind::control && kind != TokenKind::unknown) continue;
-    texts.push_back("a \n" + std::string(tokenizer.piece(id)) + "\n b");
+/// Tokens that templates write, of either tokenizer, each with white space and text on both sides:
+/// some take the white space.
+std::set<std::string> texts_with_special(const Tokenizer& a, const Tokenizer& b) {
+  std::set<std::string> texts;
+  for (const Tokenizer* tokenizer : {&a, &b}) {
+    for (TokenId id = 0; id < tokenizer->vocab_size(); ++id) {
+      const TokenKind kind = tokenizer->kind(id);
+      if (kind != TokenKind::control && kind != TokenKind::unknown) continue;
+      texts.insert("a \n" + std::string(tokenizer->piece(id)) + "\n b");
+    }
   }
   return texts;
 }
@@ -55,7 +58,7 @@ TokenizerComparison compare_tokenizers(const Tokenizer& a, std::string_view what
     made.difference = difference_on(text, a, b, false);
     if (made.difference) return made;
   }
-  for (const std::string& text : texts_with_special(a)) {
+  for (const std::string& text : texts_with_special(a, b)) {
     ++made.num_texts;
     made.difference = difference_on(text, a, b, true);
     if (made.difference) return made;

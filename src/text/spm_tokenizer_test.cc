@@ -105,7 +105,9 @@ TEST(SpmTokenizer, UnknownNeighboursOfTwoWords) {
 TEST(SpmTokenizer, TheUnknownTokenIsASpecialTokenOfTheText) {
   VocabularyBuilder builder("llama");
   builder.token("<unk>", TokenKind::unknown);
-  builder.token("a", TokenKind::normal, -2);
+  for (const char* piece : {"a", "<", "u", "n", "k", ">"}) {
+    builder.token(piece, TokenKind::normal, -2);
+  }
   builder.set("tokenizer.ggml.unknown_token_id", uint64_t{0});
   builder.set("tokenizer.ggml.add_space_prefix", false);
   const auto t = builder.build();
@@ -113,7 +115,7 @@ TEST(SpmTokenizer, TheUnknownTokenIsASpecialTokenOfTheText) {
   const EncodeOptions parsed = {.add_special = false, .parse_special = true};
   EXPECT_EQ(encode(*t, "a<unk><unk>\u00E9a", parsed),
             (Pieces{"a", "<unk>", "<unk>", "<unk>", "a"}));
-  EXPECT_EQ(encode(*t, "a<unk>a", kPlain), (Pieces{"a", "<unk>", "a"}));
+  EXPECT_EQ(encode(*t, "a<unk>a", kPlain), (Pieces{"a", "<", "u", "n", "k", ">", "a"}));
   EXPECT_EQ(t->decode(t->encode("a<unk>a", parsed).value(), true), "aa");
 }
 

@@ -78,8 +78,8 @@ Result<TokenMatcher> TokenMatcher::make(const Vocabulary& vocabulary, std::strin
   std::vector<Entry> first, late, late_control;
   for (size_t id = 0; id < vocabulary.size(); ++id) {
     const TokenKind kind = vocabulary.kinds[id];
-    if (!vocabulary.is_hidden(static_cast<TokenId>(id)) && kind != TokenKind::user_defined)
-      continue;
+    const bool is_hidden = vocabulary.is_hidden(static_cast<TokenId>(id));
+    if (!is_hidden && kind != TokenKind::user_defined) continue;
     const bool as_spelled = vocabulary.algorithm == Algorithm::pipeline;
     const std::string_view text = as_spelled ? vocabulary.pieces[id] : vocabulary.bytes[id];
     if (text.empty()) continue;
@@ -97,7 +97,7 @@ Result<TokenMatcher> TokenMatcher::make(const Vocabulary& vocabulary, std::strin
       continue;
     }
     late.push_back({rule->spelled.empty() ? text : std::string_view(rule->spelled), token});
-    if (kind == TokenKind::control) late_control.push_back({text, token});
+    if (is_hidden) late_control.push_back({text, token});
   }
   matcher.first_ = make_trie(std::move(first), vocabulary);
   matcher.late_ = make_trie(std::move(late), vocabulary);

@@ -16,15 +16,19 @@ constexpr const char* kQuantHint =
     "this build reads gptq, awq, compressed-tensors and fp8; others: use the model's own weights, "
     "or a GGUF file";
 
+std::string lowered(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
 /// The text in small letters; empty where it is absent. A fault unless it is one of these.
 std::string expect_one_of(const HfConfig& config, std::string_view key,
                           std::initializer_list<std::string_view> known) {
   const auto found = config.text(key);
   if (!found) return "";
-  std::string lower = *found;
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  const std::string lower = lowered(*found);
   std::string names;
   for (const std::string_view one : known) {
     if (lower == one) return lower;
@@ -93,7 +97,7 @@ void read_awq(const HfConfig& config, HfQuantization& out) {
   for (const char* key : {"version", "format", "checkpoint_format"}) {
     expect_one_of(config, key, {"gemm"});
   }
-  if (config.text("backend").value_or("") == "llm-awq") {
+  if (lowered(config.text("backend").value_or("")) == "llm-awq") {
     config.fail("backend", "weights in the order of 'llm-awq' are not built in",
                 ErrorCode::unsupported);
   }
