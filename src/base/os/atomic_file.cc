@@ -100,7 +100,7 @@ Result<void> expect_disk_room(const std::string& path, uint64_t bytes) {
   if (bytes <= room) return {};
   const uint64_t needed = (bytes >> 20) + (bytes % (uint64_t{1} << 20) != 0 ? 1 : 0);
   return Error{ErrorCode::resource_exhausted,
-               std::to_string(needed) + " MiB are to be written, and the disk has room for " +
+               "needs " + std::to_string(needed) + " MiB, and the disk has room for " +
                    std::to_string(room >> 20) + " MiB",
                path, "make room, or write to another disk"};
 }

@@ -47,8 +47,8 @@ class AtomicFile {
 /// file or folder), io_error.
 Result<uint64_t> free_disk_bytes(const std::string& path);
 
-/// Whether `bytes` can be written to `path`, which need not be there, but its folder must. Errors:
-/// resource_exhausted, and those of free_disk_bytes.
+/// Fails unless there is room for `bytes` at `path`, which need not be there, but its folder must.
+/// Errors: resource_exhausted, and those of free_disk_bytes.
 Result<void> expect_disk_room(const std::string& path, uint64_t bytes);
 
 }  // namespace headrace

@@ -130,7 +130,7 @@ TEST(FreeDisk, IsExpectedForFilesThatAreToBe) {
   const auto full = expect_disk_room("/to_be", UINT64_MAX);
   ASSERT_FALSE(full.ok());
   EXPECT_EQ(full.error().code, ErrorCode::resource_exhausted);
-  EXPECT_NE(full.error().to_string().find("/to_be: 17592186044416 MiB"), std::string::npos)
+  EXPECT_NE(full.error().to_string().find("/to_be: needs 17592186044416 MiB"), std::string::npos)
       << full.error().to_string();
   EXPECT_EQ(expect_disk_room("/no/such/folder/file", 0).error().code, ErrorCode::not_found);
 }

@@ -176,7 +176,7 @@ std::string config_text(const Vocabulary& vocabulary, const Metadata& metadata) 
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// Bytes of pieces that are compared, several times those of the largest published vocabulary.
+/// Most bytes of a text of pieces, several times what the largest published vocabulary makes.
 constexpr size_t kMostJoined = size_t{16} << 20;
 
 /// Texts, all tokens that are matched as a whole with text on both sides, and SentencePiece's
@@ -185,14 +185,17 @@ constexpr size_t kMostJoined = size_t{16} << 20;
 std::vector<std::string> texts_to_compare(const Vocabulary& vocabulary) {
   std::vector<std::string> texts = tokenizer_texts();
   std::string matched, joined;
+  const auto add = [](std::string& text, const std::string& part) {
+    if (text.size() + part.size() <= kMostJoined) text += part;
+  };
   for (size_t id = 0; id < vocabulary.size(); ++id) {
     const auto token = static_cast<TokenId>(id);
     if (vocabulary.is_hidden(token) || vocabulary.kinds[id] == TokenKind::user_defined) {
-      matched.append(" a ").append(piece_of(vocabulary, token)).append("b");
+      add(matched, " a " + piece_of(vocabulary, token) + "b");
     } else if (vocabulary.algorithm == Algorithm::sentencepiece_bpe &&
-               vocabulary.kinds[id] == TokenKind::normal && joined.size() < kMostJoined) {
+               vocabulary.kinds[id] == TokenKind::normal) {
       const std::string piece = text::unmark_spaces(vocabulary.pieces[id]);
-      joined.append(piece).append(piece);
+      add(joined, piece + piece);
     }
   }
   texts.push_back(std::move(matched));
