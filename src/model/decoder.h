@@ -34,8 +34,8 @@ class Decoder : public LoadedModel {
   /// frequencies of the rotary embedding.
   Decoder(ModelConfig config, Loader& load);
 
-  /// x [rows, embedding] = what the first layer reads; may overwrite scratch, of the shape of x. The
-  /// rows of "token_embd", unless it is overridden.
+  /// x [rows, embedding] = what the first layer reads; may overwrite scratch, of the shape of x.
+  /// The rows of "token_embd", unless it is overridden.
   virtual void embed(const StepInput& step, const Tensor& x, const Tensor& scratch);
 
   /// Takes step.x through one layer.
