@@ -139,8 +139,9 @@ class ChatTest(PageTest):
             self.browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
             self.browser.click("#conversations .current .more")
             self.browser.click("#item-menu .menu-item:nth-child(2)")
-            self.browser.until(lambda: list(pathlib.Path(folder).glob("*.json")), "no file")
-            exported = json.loads(next(pathlib.Path(folder).glob("*.json")).read_text())
+            # The browser makes an empty file of that name before it has the content.
+            exported = json.loads(self.browser.until(
+                lambda: next((file.read_text() for file in pathlib.Path(folder).glob("*.json")), None), "no file"))
         self.assertEqual({node["role"] for node in exported["nodes"].values()}, {"user", "assistant"})
 
     def import_file(self, content):
